@@ -1,0 +1,168 @@
+"""The bit-accurate model: a design on arrays of integers, row block by row block."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwnorm.fixed import is_fxp, quantise, to_fxp
+from hwnorm.flow import narrowest
+from hwnorm.golden import exact
+
+#: Elements computed at once: few enough to stay in the cache, enough to drown numpy's overhead.
+BLOCK_ELEMENTS = 1 << 16
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What a design makes of some rows.
+
+    Members
+    -------
+    y : numpy.ndarray of int64, (rows, dim)
+        In units of the lsb of the output format.
+    saturated : int
+        Outputs that were limited.
+    """
+
+    y: np.ndarray
+    saturated: int
+
+
+def model(design, x, gamma=None, beta=None):
+    """Run a design's arithmetic, bit for bit as the hardware does.
+
+    Parameters
+    ----------
+    design : hwnorm.Norm
+    x : array_like, (..., dim)
+        Integers in units of the input's lsb; floats and ``fxpmath.Fxp`` are quantised.
+    gamma, beta : array_like or None, (dim,)
+        Likewise in their formats. None: the design's initial contents.
+
+    Returns
+    -------
+    numpy.ndarray of int64 or fxpmath.Fxp, the shape of x
+        In units of the output's lsb; an ``Fxp`` if x is one.
+
+    Raises
+    ------
+    ValueError
+        If shapes or values do not fit the design.
+    """
+    x_int = rows_of(design, x)
+    y = evaluate(design, x_int, gamma, beta).y.reshape(np.shape(x.val if is_fxp(x) else x))
+    return to_fxp(design.y, y) if is_fxp(x) else y
+
+
+def rows_of(design, x):
+    """The input as integers, (rows, dim)."""
+    x_int = quantise(design.x, x, "x")
+    if not x_int.ndim or x_int.shape[-1] != design.dim:
+        raise ValueError(f"x must have rows of dim={design.dim} elements, got shape {x_int.shape}")
+    return x_int.reshape(-1, design.dim)
+
+
+def parameters_of(design, **given):
+    """The parameters of a design as integers, (dim,) each; what is not given is its initial."""
+    values = {}
+    for name in design.parameter_names:
+        value, fmt = given.get(name), getattr(design, name)
+        if fmt is None:
+            if value is not None:
+                raise ValueError(f"{name} must not be given: the design has no format.{name}")
+            continue
+        values[name] = (
+            np.array(design.initial(name), dtype=np.int64)
+            if value is None
+            else np.asarray(quantise(fmt, value, name)).astype(np.int64)
+        )
+        if values[name].shape != (design.dim,):
+            raise ValueError(
+                f"{name} must have dim={design.dim} elements, got shape {values[name].shape}"
+            )
+    return values
+
+
+def stored_of(design, parameters):
+    """What the hardware stores of the parameters: name to integers, (dim,)."""
+    stored = {}
+    for name, value in parameters.items():
+        stored |= design.flows.load[name].run(**{name: value})
+    return stored
+
+
+def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None):
+    """As `model`, on integer rows, with the count of saturated outputs.
+
+    Parameters
+    ----------
+    x : numpy.ndarray of int, (rows, dim)
+    check : bool
+        Verify on the way that every wire keeps its interval.
+    out : numpy.ndarray of int or None, (rows, dim)
+        Where to put the result.
+
+    Returns
+    -------
+    ModelResult
+    """
+    parameters = parameters_of(design, gamma=gamma, beta=beta)
+    y = np.empty(x.shape, dtype=np.int64) if out is None else out
+    if design.rsqrt.method == "exact":
+        saturated = 0
+        for start, stop in _blocks(x.shape):
+            y[start:stop], limited = exact_block(design, x[start:stop], parameters)
+            saturated += limited
+        return ModelResult(y, saturated)
+    stored = stored_of(design, parameters)
+    saturated = 0
+    for start, stop in _blocks(x.shape):
+        result = _evaluate_block(design.flows, x[start:stop], stored, check)
+        y[start:stop] = result["y"]
+        saturated += int(np.count_nonzero(result["saturated"]))
+    return ModelResult(y, saturated)
+
+
+def _blocks(shape):
+    rows, dim = shape
+    step = max(1, BLOCK_ELEMENTS // dim)
+    return [(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def _evaluate_block(flows, x, stored, check):
+    scalars = solve_block(flows, x, check)
+    columns = {name: value[:, None] for name, value in scalars.items()}
+    return flows.apply.run(x=x, **stored, **columns, check=check)
+
+
+def solve_block(flows, x, check=False, probe=None):
+    """The scalars of some rows: name to integers, (rows,)."""
+    totals = {}
+    terms = flows.gather.run(x=x, check=check)
+    for name, term in terms.items():
+        fmt = flows.totals[name]
+        dtype = narrowest(fmt.lo, fmt.hi)
+        totals[name] = (
+            term.max(axis=1)
+            if name in flows.maxima
+            else np.add.reduce(np.asarray(term), axis=1, dtype=dtype)
+        )
+    return flows.solve.run(**totals, check=check, probe=probe)
+
+
+def exact_block(design, x, parameters):
+    """Correctly rounded rows, and how many elements were limited."""
+    ideal = exact(
+        design.kind,
+        x,
+        x_frac=design.x.frac,
+        y_frac=design.y.frac,
+        eps=design.eps,
+        gamma=parameters.get("gamma"),
+        gamma_frac=design.gamma.frac if design.gamma else 0,
+        gamma_offset=design.gamma_offset,
+        beta=parameters.get("beta"),
+        beta_frac=design.beta.frac if design.beta else 0,
+    )
+    limited = np.clip(ideal, design.y.lo, design.y.hi)
+    return limited, int(np.count_nonzero(limited != ideal))

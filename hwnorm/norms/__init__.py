@@ -1,0 +1,10 @@
+"""Norms: three small flows over a row, one norm a file."""
+
+from hwnorm.norms.base import Flows, LogTables, Norm, Rsqrt
+from hwnorm.norms.layer import LayerNorm
+from hwnorm.norms.rms import RMSNorm
+
+#: Name in design files to class.
+NORMS = {cls.kind: cls for cls in (RMSNorm, LayerNorm)}
+
+__all__ = ["NORMS", "Flows", "LayerNorm", "LogTables", "Norm", "RMSNorm", "Rsqrt"]

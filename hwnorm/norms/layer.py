@@ -1,0 +1,63 @@
+"""LayerNorm: y = gamma * (x - mean) / sqrt(var + eps) + beta (Ba, Kiros and Hinton, 2016)."""
+
+from math import sqrt
+from typing import ClassVar
+
+from hwnorm.norms.base import Norm
+
+
+class LayerNorm(Norm):
+    """Layer normalisation.
+
+    With ``V = dim * sum(x**2) - sum(x)**2`` and ``N = dim * x - sum(x)``, both exact
+    integers, ``y = gamma * N / sqrt(V + dim**2 * eps) + beta``. No mean is rounded and
+    nothing cancels.
+    """
+
+    kind: ClassVar[str] = "layernorm"
+    parameter_names: ClassVar[tuple] = ("gamma", "beta")
+
+    @property
+    def peak(self):
+        return sqrt(self.dim - 1)
+
+    @property
+    def affine(self):
+        """Whether gamma or beta follow the scale."""
+        return self.gamma is not None or self.beta is not None
+
+    def gather(self, x):
+        return {"sum": x, "sumsq": x * x}
+
+    def solve(self, sum, sumsq):
+        spread = sumsq * self.dim - sum * sum
+        # Never negative (Cauchy-Schwarz), and zero for a constant row only.
+        spread = spread.within(0, spread.fmt.hi).named("spread")
+        total = (spread + self._eps).named("total")
+        return {"inv": self.root(total, 1.0)(total), "sum": sum}
+
+    def apply(self, x, inv, sum, gamma=None, beta=None):
+        centred = (x * self.dim - sum).named("centred")
+        y = self.normalised(centred, inv, self.affine)
+        if gamma is not None:
+            y = y * gamma
+        if beta is not None:
+            y = y + beta
+        return y.fit(self.y, self.rounding, self.overflow)
+
+    @property
+    def _smallest(self):
+        # V = sum over pairs of (x_i - x_j)**2: one element one lsb off gives dim - 1.
+        return self.dim - 1
+
+    @property
+    def _eps(self):
+        return self.eps_constant(self.dim**2, self._smallest)
+
+    @property
+    def scale_error(self):
+        return self.root(self.total, 1.0).max_error
+
+    @property
+    def error_terms(self):
+        return self.scale_terms(self.eps_ulp(self.dim**2, self._smallest), self.affine)

@@ -1,0 +1,51 @@
+"""The closed set of operations on fixed-point wires.
+
+One class an op, and everything about the op in that class: the interval of its result
+(``fmt``), its meaning on numpy integers (``ints``), its hardware (``rtl``), its delay in
+nanoseconds on a generic four-input-LUT part (``delay``) and its cost. There is no second
+place where an op's meaning lives. ``docs/ops.md`` defines each op in words.
+
+Widths grow and nothing is lost, except in rounding (`Round`, `ShiftRight`), in limiting
+(`Clamp`, `Wrap`) and in table look-up (`Lookup`).
+"""
+
+from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Wire
+from hwnorm.ops.arithmetic import (
+    Abs,
+    Add,
+    Const,
+    Input,
+    Less,
+    Max,
+    Mul,
+    Scale,
+    Select,
+    Sub,
+    const,
+    maximum,
+    select,
+    wire,
+)
+from hwnorm.ops.limits import Clamp, Column, Lookup, Outside, Round, ShiftRight, Within, Wrap
+from hwnorm.ops.words import Cat, LeadingZeros, Normalise, Slice, leading_zeros
+
+#: The closed set. A new op needs a decision page (docs/decisions).
+OPS = (
+    Input, Const, Add, Sub, Max, Less, Select, Abs, Mul, Scale,
+    Round, ShiftRight, Clamp, Outside, Wrap, Within, Lookup,
+    Slice, Cat, LeadingZeros, Normalise,
+)  # fmt: skip
+
+__all__ = [
+    "OPS",
+    "MULTIPLIER_BITS",
+    "Column",
+    "Cost",
+    "Wire",
+    "const",
+    "leading_zeros",
+    "maximum",
+    "select",
+    "wire",
+    *(op.__name__ for op in OPS),
+]

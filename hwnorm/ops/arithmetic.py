@@ -1,0 +1,284 @@
+"""Exact arithmetic: sums, products, comparisons, constants."""
+
+from math import ceil, log2
+
+import numpy as np
+from amaranth.hdl import Const as Literal
+from amaranth.hdl import Mux
+
+from hwnorm import bits
+from hwnorm.fixed import Fixed
+from hwnorm.ops.base import LUT_NS, MULTIPLIER_BITS, MULTIPLIER_NS, Cost, Wire, adder_ns
+
+
+def wire(value):
+    """A wire as it is, an integer as a constant."""
+    if isinstance(value, Wire):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return Const(int(value))
+    raise TypeError(f"a wire combines with wires and integers, got {value!r}; see const()")
+
+
+def const(value, frac):
+    """A real constant, rounded to the nearest ``2**-frac``.
+
+    Parameters
+    ----------
+    value : float or fractions.Fraction
+    frac : int
+        Fraction bits of the result.
+    """
+    return Const(round(value * 2**frac), frac)
+
+
+def select(condition, yes, no):
+    """``yes`` where `condition` (one bit) holds, else ``no``."""
+    return Select(condition, wire(yes), wire(no))
+
+
+def maximum(a, b):
+    """The larger of two wires."""
+    return Max(wire(a), wire(b))
+
+
+class Input(Wire):
+    """A named input of a flow."""
+
+    def __init__(self, name, fmt):
+        super().__init__((), fmt)
+        self.name = name
+
+
+class Const(Wire):
+    """A constant ``value * 2**-frac``."""
+
+    def __init__(self, value, frac=0):
+        super().__init__((), Fixed(value, value, frac))
+
+    def ints(self):
+        return self.fmt.lo
+
+    def rtl(self, m):
+        return Literal(self.fmt.lo, bits.shape(self.fmt))
+
+
+class _Aligned(Wire):
+    """An op whose operands are first brought, exactly, to the finer grid of the two."""
+
+    def __init__(self, args, aligned, fmt_of):
+        frac = max(a.fmt.frac for a in aligned)
+        self.ups = tuple(frac - a.fmt.frac if a in aligned else 0 for a in args)
+        spans = [(a.fmt.lo << frac - a.fmt.frac, a.fmt.hi << frac - a.fmt.frac) for a in aligned]
+        lo, hi = fmt_of(*spans)
+        self.reach = min(lo, *(s[0] for s in spans)), max(hi, *(s[1] for s in spans))
+        super().__init__(args, Fixed(lo, hi, frac))
+
+    @property
+    def work(self):
+        return self.reach
+
+    def aligned(self, values):
+        """The operands, shifted left to the common grid (integers and hardware alike)."""
+        return [v << up if up else v for v, up in zip(values, self.ups, strict=True)]
+
+
+class Add(_Aligned):
+    """``a + b``."""
+
+    def __init__(self, a, b):
+        super().__init__((a, b), (a, b), lambda p, q: (p[0] + q[0], p[1] + q[1]))
+
+    @property
+    def delay(self):
+        return adder_ns(self.fmt.width)
+
+    @property
+    def cost(self):
+        return Cost(luts=self.fmt.width)
+
+    def ints(self, a, b):
+        a, b = self.aligned((a, b))
+        return a + b
+
+    def rtl(self, m, a, b):
+        a, b = self.aligned((a, b))
+        return a + b
+
+
+class Sub(_Aligned):
+    """``a - b``."""
+
+    def __init__(self, a, b):
+        super().__init__((a, b), (a, b), lambda p, q: (p[0] - q[1], p[1] - q[0]))
+
+    @property
+    def delay(self):
+        return adder_ns(self.fmt.width)
+
+    @property
+    def cost(self):
+        return Cost(luts=self.fmt.width)
+
+    def ints(self, a, b):
+        a, b = self.aligned((a, b))
+        return a - b
+
+    def rtl(self, m, a, b):
+        a, b = self.aligned((a, b))
+        return a - b
+
+
+class Max(_Aligned):
+    """The larger of ``a`` and ``b``."""
+
+    def __init__(self, a, b):
+        super().__init__((a, b), (a, b), lambda p, q: (max(p[0], q[0]), max(p[1], q[1])))
+
+    @property
+    def delay(self):
+        return adder_ns(self.fmt.width) + LUT_NS
+
+    @property
+    def cost(self):
+        return Cost(luts=2 * self.fmt.width)
+
+    def ints(self, a, b):
+        return np.maximum(*self.aligned((a, b)))
+
+    def rtl(self, m, a, b):
+        a, b = self.aligned((a, b))
+        return Mux(a < b, b, a)
+
+
+class Less(_Aligned):
+    """One bit: ``a < b``."""
+
+    def __init__(self, a, b):
+        super().__init__((a, b), (a, b), lambda p, q: (int(p[1] < q[0]), int(p[0] < q[1])))
+        self.fmt = Fixed(self.fmt.lo, self.fmt.hi, 0)
+
+    @property
+    def delay(self):
+        return adder_ns(max(a.fmt.width for a in self.args))
+
+    @property
+    def cost(self):
+        return Cost(luts=max(a.fmt.width for a in self.args))
+
+    def ints(self, a, b):
+        a, b = self.aligned((a, b))
+        return a < b
+
+    def rtl(self, m, a, b):
+        a, b = self.aligned((a, b))
+        return a < b
+
+
+class Select(_Aligned):
+    """``a`` where the one-bit ``condition`` holds, else ``b``."""
+
+    def __init__(self, condition, a, b):
+        if (condition.fmt.width, condition.fmt.signed, condition.fmt.frac) != (1, False, 0):
+            raise ValueError(f"the condition of select must be one bit, got {condition.fmt}")
+        super().__init__(
+            (condition, a, b), (a, b), lambda p, q: (min(p[0], q[0]), max(p[1], q[1]))
+        )
+
+    @property
+    def delay(self):
+        return LUT_NS
+
+    @property
+    def cost(self):
+        return Cost(luts=self.fmt.width)
+
+    def ints(self, condition, a, b):
+        condition, a, b = self.aligned((condition, a, b))
+        return np.where(condition != 0, a, b)
+
+    def rtl(self, m, condition, a, b):
+        condition, a, b = self.aligned((condition, a, b))
+        return Mux(condition, a, b)
+
+
+class Abs(Wire):
+    """``|a|``."""
+
+    def __init__(self, a):
+        lo = max(a.fmt.lo, -a.fmt.hi, 0)
+        super().__init__((a,), Fixed(lo, max(-a.fmt.lo, a.fmt.hi), a.fmt.frac))
+
+    @property
+    def work(self):
+        return min(self.fmt.lo, self.args[0].fmt.lo), self.fmt.hi
+
+    @property
+    def delay(self):
+        return adder_ns(self.fmt.width) + LUT_NS
+
+    @property
+    def cost(self):
+        return Cost(luts=self.fmt.width)
+
+    def ints(self, a):
+        return abs(a)
+
+    def rtl(self, m, a):
+        return Mux(a < 0, -a, a)
+
+
+class Mul(Wire):
+    """``a * b``, exact. Registered behind the multiplier, unless ``b`` is a constant."""
+
+    def __init__(self, a, b):
+        if isinstance(a, Const):
+            a, b = b, a
+        ends = [p * q for p in (a.fmt.lo, a.fmt.hi) for q in (b.fmt.lo, b.fmt.hi)]
+        square = a is b
+        lo = 0 if square and a.fmt.lo <= 0 <= a.fmt.hi else min(ends[::3] if square else ends)
+        super().__init__((a, b), Fixed(lo, max(ends), a.fmt.frac + b.fmt.frac))
+        #: The constant's signed powers of two, if it has few enough to shift and add.
+        self.digits = bits.signed_digits(b.fmt.lo) if isinstance(b, Const) else None
+        self.registered = self.digits is None
+
+    @property
+    def work(self):
+        every = [self.fmt, *(a.fmt for a in self.args)]
+        return min(f.lo for f in every), max(f.hi for f in every)
+
+    @property
+    def delay(self):
+        if self.registered:
+            return MULTIPLIER_NS
+        return ceil(log2(max(len(self.digits), 1))) * adder_ns(self.fmt.width)
+
+    @property
+    def cost(self):
+        if not self.registered:
+            return Cost(luts=max(len(self.digits) - 1, 0) * self.fmt.width)
+        tiles = [ceil((a.fmt.width + (not a.fmt.signed)) / MULTIPLIER_BITS) for a in self.args]
+        return Cost(multipliers=tiles[0] * tiles[1])
+
+    def ints(self, a, b):
+        return a * b
+
+    def rtl(self, m, a, b):
+        if self.registered:
+            return a * b
+        return bits.tree(
+            lambda p, q: p + q, [a << n if plus else -(a << n) for n, plus in self.digits]
+        )
+
+
+class Scale(Wire):
+    """``a * 2**n`` for a constant n: only the binary point moves, nothing is built."""
+
+    def __init__(self, a, n):
+        super().__init__((a,), Fixed(a.fmt.lo, a.fmt.hi, a.fmt.frac - n))
+
+    def ints(self, a):
+        return a
+
+    def rtl(self, m, a):
+        return a

@@ -1,0 +1,154 @@
+"""What every op is: a wire in a flow, written with Python's operators."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwnorm import ops
+from hwnorm.fixed import OVERFLOWS
+
+#: Rough delays of a generic LUT4 FPGA with routing, in ns. They place registers, never results.
+LUT_NS = 1.0
+CARRY_NS = 0.045
+MULTIPLIER_NS = 4.5
+MEMORY_NS = 3.5
+
+#: Operand widths of one hardware multiplier, signed (ECP5 MULT18X18D and its like).
+MULTIPLIER_BITS = 18
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate of resources: four-input LUTs, multipliers, bits of ROM."""
+
+    luts: int = 0
+    multipliers: int = 0
+    rom_bits: int = 0
+
+    def __add__(self, other):
+        return Cost(
+            self.luts + other.luts,
+            self.multipliers + other.multipliers,
+            self.rom_bits + other.rom_bits,
+        )
+
+
+def adder_ns(width):
+    return LUT_NS + CARRY_NS * width
+
+
+class Wire:
+    """A value in a flow: the result of one op on other wires.
+
+    Wires are written with Python's operators: ``a + b``, ``a - b``, ``a * b``, ``-a``,
+    ``abs(a)``, ``a < b``, ``a << 3`` (a constant power of two, free), ``a[lo:hi]`` (bits).
+
+    Members
+    -------
+    fmt : Fixed
+        The exact interval of the values it can take.
+    args : tuple of Wire
+    name : str or None
+        Kept into messages, the VCD and the Verilog.
+    """
+
+    #: Whether the result comes out of a register (a multiplier's or a memory's).
+    registered = False
+
+    def __init__(self, args, fmt):
+        self.args = args
+        self.fmt = fmt
+        self.name = None
+
+    # -- what each op defines -----------------------------------------------------------
+
+    @property
+    def work(self):
+        """Smallest and largest integer that ``ints`` meets on the way."""
+        return self.fmt.lo, self.fmt.hi
+
+    @property
+    def delay(self):
+        """Nanoseconds through the op."""
+        return 0.0
+
+    @property
+    def cost(self):
+        """Resources of one instance."""
+        return Cost()
+
+    def ints(self, *args):
+        """The meaning on integers: arrays of one dtype that holds ``work``."""
+        raise TypeError(f"{type(self).__name__} has no integer meaning of its own")
+
+    def rtl(self, m, *args):
+        """The hardware: Amaranth values in, an Amaranth value out."""
+        raise TypeError(f"{type(self).__name__} has no hardware of its own")
+
+    # -- how norms are written ----------------------------------------------------------
+
+    def named(self, name):
+        """Give the wire a name; returns the wire."""
+        self.name = name
+        return self
+
+    def __bool__(self):
+        raise TypeError("a wire has no truth value: use select(condition, a, b)")
+
+    def __add__(self, other):
+        return ops.Add(self, ops.wire(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return ops.Sub(self, ops.wire(other))
+
+    def __rsub__(self, other):
+        return ops.Sub(ops.wire(other), self)
+
+    def __neg__(self):
+        return ops.Sub(ops.wire(0), self)
+
+    def __mul__(self, other):
+        # A number with an exponent of its own (`Scaled`) knows how to multiply a wire.
+        return NotImplemented if hasattr(other, "exp") else ops.Mul(self, ops.wire(other))
+
+    def __rmul__(self, other):
+        return ops.Mul(self, ops.wire(other))
+
+    def __lshift__(self, n):
+        return ops.Scale(self, n)
+
+    def __rshift__(self, n):
+        return ops.Scale(self, -n)
+
+    def __lt__(self, other):
+        return ops.Less(self, ops.wire(other))
+
+    def __gt__(self, other):
+        return ops.Less(ops.wire(other), self)
+
+    def __abs__(self):
+        return ops.Abs(self) if self.fmt.signed else self
+
+    def __getitem__(self, span):
+        if not isinstance(span, slice) or span.step is not None:
+            raise TypeError(f"bits of a wire are taken as wire[lo:hi], got {span!r}")
+        return ops.Slice(self, span.start or 0, self.fmt.width if span.stop is None else span.stop)
+
+    def round(self, frac, rounding="nearest_even"):
+        """Round to `frac` fraction bits (exact if there are fewer already)."""
+        return self if frac == self.fmt.frac else ops.Round(self, frac, rounding)
+
+    def within(self, lo, hi):
+        """State a proven bound, in units of the wire's lsb; narrows it, costs nothing."""
+        return ops.Within(self, max(lo, self.fmt.lo), min(hi, self.fmt.hi))
+
+    def fit(self, fmt, rounding="nearest_even", overflow="saturate"):
+        """Round, then saturate or wrap, to a format."""
+        if overflow not in OVERFLOWS:
+            raise ValueError(f"overflow must be one of {', '.join(OVERFLOWS)}, got {overflow!r}")
+        fine = self.round(fmt.frac, rounding)
+        if fmt.holds(fine.fmt):
+            return fine
+        return ops.Clamp(fine, fmt.lo, fmt.hi) if overflow == "saturate" else ops.Wrap(fine, fmt.word)

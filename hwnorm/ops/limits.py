@@ -1,0 +1,269 @@
+"""The ops that may lose something: rounding, limiting and table look-up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth.hdl import Mux
+from amaranth.lib.memory import Memory
+
+from hwnorm import bits
+from hwnorm.fixed import ROUNDINGS, Fixed
+from hwnorm.ops.base import LUT_NS, MEMORY_NS, Cost, Wire, adder_ns
+
+
+def _check_rounding(rounding):
+    if rounding not in ROUNDINGS:
+        raise ValueError(f"rounding must be one of {', '.join(ROUNDINGS)}, got {rounding!r}")
+
+
+class Round(Wire):
+    """Drop low bits, rounding; or append zeros if `frac` is finer than ``a``'s."""
+
+    def __init__(self, a, frac, rounding):
+        _check_rounding(rounding)
+        self.drop = a.fmt.frac - frac
+        self.rounding = rounding
+        ends = [self._of(a.fmt.lo), self._of(a.fmt.hi)]
+        super().__init__((a,), Fixed(*(int(e) for e in ends), frac))
+
+    @property
+    def work(self):
+        a, half = self.args[0].fmt, 1 << max(self.drop, 0)
+        return min(a.lo - half, self.fmt.lo), max(a.hi + half, self.fmt.hi)
+
+    @property
+    def delay(self):
+        if self.drop <= 0 or self.rounding == "floor":
+            return 0.0
+        return adder_ns(self.fmt.width) + (LUT_NS if self.rounding == "nearest_even" else 0)
+
+    @property
+    def cost(self):
+        return Cost(luts=self.fmt.width if self.delay else 0)
+
+    def ints(self, a):
+        return self._of(a)
+
+    def _of(self, a):
+        n = self.drop
+        if n <= 0:
+            return a << -n
+        if self.rounding == "floor":
+            return a >> n
+        if self.rounding == "nearest_up":
+            return (a + (1 << n - 1)) >> n
+        return (a + ((1 << n - 1) - 1) + ((a >> n) & 1)) >> n
+
+    def rtl(self, m, a):
+        n = self.drop
+        if n <= 0:
+            return a << -n
+        return bits.round_off(a, 0, n, self.rounding)
+
+
+class ShiftRight(Wire):
+    """``a * 2**-s`` rounded to `frac` fraction bits, s an unsigned wire."""
+
+    def __init__(self, a, s, frac, rounding):
+        _check_rounding(rounding)
+        if s.fmt.signed or s.fmt.frac:
+            raise ValueError(f"a shift amount is an unsigned integer, got {s.fmt}")
+        self.rounding = rounding
+        # Total shift = s + base, with base >= 1 so that there is always a half to round.
+        self.pad = max(0, 1 - (a.fmt.frac - frac))
+        self.base = a.fmt.frac - frac + self.pad
+        lo = self._of(a.fmt.lo << self.pad, (s.fmt.lo if a.fmt.lo < 0 else s.fmt.hi) + self.base)
+        hi = self._of(a.fmt.hi << self.pad, (s.fmt.hi if a.fmt.hi < 0 else s.fmt.lo) + self.base)
+        super().__init__((a, s), Fixed(int(lo), int(hi), frac))
+
+    @property
+    def work(self):
+        a, half = self.args[0].fmt, 1 << self.args[1].fmt.hi + self.base
+        return (a.lo << self.pad) - half, (a.hi << self.pad) + half
+
+    @property
+    def delay(self):
+        stages = 0.8 * LUT_NS * self.args[1].fmt.width
+        return stages + (0 if self.rounding == "floor" else adder_ns(self.fmt.width) + LUT_NS)
+
+    @property
+    def cost(self):
+        return Cost(luts=self.fmt.width * (self.args[1].fmt.width + 1))
+
+    def ints(self, a, s):
+        return self._of(a << self.pad if self.pad else a, s + self.base)
+
+    def _of(self, a, total):
+        if self.rounding == "floor":
+            return a >> total
+        half = (total * 0 + 1) << total - 1
+        raised = a + half
+        kept = raised >> total
+        if self.rounding == "nearest_up":
+            return kept
+        # A tie leaves no bit below the raised sum; then an odd result steps back.
+        return kept - (((raised & (half + half - 1)) == 0) & (kept & 1))
+
+    def rtl(self, m, a, s):
+        shifted, lost = bits.shift_right(m, a << self.pad, s)
+        return bits.round_off(shifted, lost, self.base, self.rounding)
+
+
+class Clamp(Wire):
+    """``a`` limited to [lo, hi]: saturation."""
+
+    def __init__(self, a, lo, hi):
+        fmt = a.fmt
+        super().__init__(
+            (a,), Fixed(min(max(lo, fmt.lo), hi), max(min(hi, fmt.hi), lo), fmt.frac)
+        )
+        self.lo, self.hi = lo, hi
+
+    @property
+    def work(self):
+        a = self.args[0].fmt
+        return min(a.lo, self.lo), max(a.hi, self.hi)
+
+    @property
+    def delay(self):
+        return 2.5 * LUT_NS
+
+    @property
+    def cost(self):
+        return Cost(luts=self.fmt.width + self.args[0].fmt.width // 2)
+
+    def ints(self, a):
+        if self.args[0].fmt.hi > self.hi:
+            a = np.minimum(a, self.hi)
+        if self.args[0].fmt.lo < self.lo:
+            a = np.maximum(a, self.lo)
+        return a
+
+    def rtl(self, m, a):
+        under, over = bits.outside(a, self.lo, self.hi)
+        return Mux(over, self.hi, Mux(under, self.lo, a))
+
+
+class Outside(Wire):
+    """One bit: ``a`` lies outside [lo, hi], so that a clamp would change it."""
+
+    def __init__(self, a, lo, hi):
+        super().__init__((a,), Fixed(0, 1, 0))
+        self.lo, self.hi = lo, hi
+
+    @property
+    def work(self):
+        a = self.args[0].fmt
+        return min(a.lo, self.lo, 0), max(a.hi, self.hi, 1)
+
+    @property
+    def delay(self):
+        return 2 * LUT_NS
+
+    @property
+    def cost(self):
+        return Cost(luts=1)
+
+    def ints(self, a):
+        return (a < self.lo) | (a > self.hi)
+
+    def rtl(self, m, a):
+        under, over = bits.outside(a, self.lo, self.hi)
+        return under | over
+
+
+class Wrap(Wire):
+    """The low bits of ``a``, read as a word of `fmt`."""
+
+    def __init__(self, a, fmt):
+        super().__init__((a,), fmt)
+
+    @property
+    def work(self):
+        a = self.args[0].fmt
+        return min(a.lo + self.fmt.lo, a.lo - self.fmt.lo), max(
+            a.hi - self.fmt.lo, self.fmt.hi - self.fmt.lo
+        )
+
+    def ints(self, a):
+        return ((a - self.fmt.lo) & (self.fmt.hi - self.fmt.lo)) + self.fmt.lo
+
+    def rtl(self, m, a):
+        low = bits.extend(a, self.fmt.width)[: self.fmt.width]
+        return low.as_signed() if self.fmt.signed else low
+
+
+class Within(Wire):
+    """``a``, of which a theorem says that it lies in [lo, hi]; checked runs verify it."""
+
+    def __init__(self, a, lo, hi):
+        super().__init__((a,), Fixed(lo, hi, a.fmt.frac))
+
+    @property
+    def work(self):
+        return self.args[0].fmt.lo, self.args[0].fmt.hi
+
+    def ints(self, a):
+        return a
+
+    def rtl(self, m, a):
+        return a
+
+
+@dataclass(frozen=True)
+class Column:
+    """The contents of a look-up table: integers in units of ``2**-frac``."""
+
+    name: str
+    values: tuple
+    frac: int
+
+    @property
+    def fmt(self):
+        """The interval of the entries."""
+        return Fixed(min(self.values), max(self.values), self.frac)
+
+    def __getitem__(self, index):
+        return Lookup(self, index).named(self.name)
+
+
+class Lookup(Wire):
+    """The entry of a table that an unsigned wire points at. Registered, as block RAM is."""
+
+    registered = True
+
+    def __init__(self, column, index):
+        if index.fmt.signed or index.fmt.frac:
+            raise ValueError(f"a table index is an unsigned integer, got {index.fmt}")
+        if index.fmt.hi >= len(column.values):
+            raise ValueError(
+                f"the index of table {column.name} must stay below {len(column.values)}, "
+                f"got {index.fmt}"
+            )
+        super().__init__((index,), column.fmt)
+        self.column = column
+
+    @property
+    def work(self):
+        return min(self.fmt.lo, 0), max(self.fmt.hi, self.args[0].fmt.hi)
+
+    @property
+    def delay(self):
+        return MEMORY_NS
+
+    @property
+    def cost(self):
+        return Cost(rom_bits=len(self.column.values) * self.fmt.width)
+
+    def ints(self, index):
+        dtype = np.asarray(index).dtype
+        return np.array(self.column.values, dtype=dtype)[index.astype(np.int64)]
+
+    def rtl(self, m, index):
+        memory = Memory(
+            shape=bits.shape(self.fmt), depth=len(self.column.values), init=self.column.values
+        )
+        m.submodules += memory
+        port = memory.read_port()
+        m.d.comb += port.addr.eq(index)
+        return port.data

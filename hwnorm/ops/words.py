@@ -1,0 +1,124 @@
+"""Ops on the bits of unsigned words: slices, joins, leading zeros."""
+
+from math import ceil, log2
+
+import numpy as np
+from amaranth.hdl import Cat as Concat
+
+from hwnorm import bits
+from hwnorm.fixed import Fixed
+from hwnorm.ops.base import LUT_NS, Cost, Wire
+
+
+def leading_zeros(a, width=None):
+    """How many zeros stand above the highest one of `a` in a word of `width` bits."""
+    return LeadingZeros(a, a.fmt.width if width is None else width)
+
+
+class Slice(Wire):
+    """Bits [lo, hi) of a wire that is never negative, as an unsigned integer."""
+
+    def __init__(self, a, lo, hi):
+        if a.fmt.signed:
+            raise ValueError(f"bits are taken of unsigned wires, got {a.fmt}")
+        if not 0 <= lo < hi <= a.fmt.width:
+            raise ValueError(f"bits must lie in 0..{a.fmt.width} and not be empty, got {lo}:{hi}")
+        self.lo, self.hi = lo, hi
+        top = (1 << hi - lo) - 1
+        span = (a.fmt.lo >> lo, a.fmt.hi >> lo) if hi == a.fmt.width else (0, top)
+        super().__init__((a,), Fixed(*span, 0))
+
+    @property
+    def work(self):
+        return 0, self.args[0].fmt.hi
+
+    def ints(self, a):
+        return (a >> self.lo) & ((1 << self.hi - self.lo) - 1)
+
+    def rtl(self, m, a):
+        return a[self.lo : self.hi]
+
+
+class Cat(Wire):
+    """The bits of ``high`` above those of ``low``, both unsigned integers."""
+
+    def __init__(self, high, low):
+        if high.fmt.signed or low.fmt.signed:
+            raise ValueError(f"bits are joined of unsigned wires, got {high.fmt} and {low.fmt}")
+        self.shift = low.fmt.width
+        super().__init__(
+            (high, low),
+            Fixed(
+                (high.fmt.lo << self.shift) + low.fmt.lo,
+                (high.fmt.hi << self.shift) + low.fmt.hi,
+                0,
+            ),
+        )
+
+    def ints(self, high, low):
+        return (high << self.shift) + low
+
+    def rtl(self, m, high, low):
+        return Concat(bits.extend(low, self.shift), high)
+
+
+class LeadingZeros(Wire):
+    """``width - bit_length(a)``; `width` for a = 0."""
+
+    def __init__(self, a, width):
+        if a.fmt.signed:
+            raise ValueError(f"leading zeros are counted of unsigned wires, got {a.fmt}")
+        if width < a.fmt.width:
+            raise ValueError(f"width must be at least {a.fmt.width}, got {width}")
+        self.word_bits = width
+        super().__init__(
+            (a,), Fixed(width - a.fmt.hi.bit_length(), width - a.fmt.lo.bit_length(), 0)
+        )
+
+    @property
+    def work(self):
+        return 0, max(self.args[0].fmt.hi, self.word_bits)
+
+    @property
+    def delay(self):
+        return 0.8 * LUT_NS * ceil(log2(self.word_bits + 1))
+
+    @property
+    def cost(self):
+        return Cost(luts=2 * self.word_bits)
+
+    def ints(self, a):
+        length, step = a * 0, 1 << max(self.args[0].fmt.width - 1, 1).bit_length() - 1
+        while step:
+            tall = (a >> step) > 0
+            length = length + step * tall
+            a = np.where(tall, a >> step, a)
+            step >>= 1
+        return self.word_bits - length - (a > 0)
+
+    def rtl(self, m, a):
+        return bits.count_leading_zeros(m, bits.extend(a, self.word_bits), self.word_bits)
+
+
+class Normalise(Wire):
+    """``a`` shifted left by its own leading zeros, so that its highest one stands on top."""
+
+    def __init__(self, a, zeros):
+        if not isinstance(zeros, LeadingZeros) or zeros.args[0] is not a:
+            raise ValueError("normalise needs the leading zeros of the same wire")
+        width = self.word_bits = zeros.word_bits
+        super().__init__((a, zeros), Fixed(1 << width - 1 if a.fmt.lo else 0, (1 << width) - 1, 0))
+
+    @property
+    def delay(self):
+        return 0.9 * LUT_NS * self.args[1].fmt.width
+
+    @property
+    def cost(self):
+        return Cost(luts=self.word_bits * self.args[1].fmt.width)
+
+    def ints(self, a, zeros):
+        return a << zeros
+
+    def rtl(self, m, a, zeros):
+        return bits.shift_left(m, bits.extend(a, self.word_bits), zeros, self.word_bits)
