@@ -8,13 +8,20 @@ with ``load`` for what is stored of a parameter. It also states its error bound,
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, log2, sqrt
+from operator import add
 from typing import ClassVar
 
 from hwnorm.approx import ReciprocalRoot
+from hwnorm.bits import tree
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed
 from hwnorm.flow import Flow, trace
 from hwnorm.functions import RSQRT
-from hwnorm.ops import MULTIPLIER_BITS, Clamp, Outside, const, wire
+from hwnorm.ops import MULTIPLIER_BITS, Clamp, Outside, const, maximum, wire
+
+#: Cycles that the engine's shell adds to its pipelines: the accumulator, the queue of row
+#: scalars, the two of the row buffer's read, the output FIFO, less the one that a row's last
+#: beat has in common with its count.
+SHELL_CYCLES = 4
 
 METHODS = ("direct", "linear", "quadratic", "log", "exact")
 
@@ -103,6 +110,8 @@ class Flows:
         The exact totals over a row.
     maxima : frozenset of str
         The totals that are maxima; the others are sums.
+    reduce : dict of str to Flow
+        A beat's terms ``lane0``, ``lane1`` ... of a total to one.
     solve : Flow
         Totals to scalars.
     load : dict of str to Flow
@@ -114,6 +123,7 @@ class Flows:
     gather: Flow
     totals: dict
     maxima: frozenset
+    reduce: dict
     solve: Flow
     load: dict
     apply: Flow
@@ -346,7 +356,17 @@ class Norm:
         stored = {key: fmt for flow in load.values() for key, fmt in flow.results.items()}
         apply = trace(self._apply, "apply", x=self.x, **stored, **solve.results)
         maxima = frozenset(name for name, how in self.reductions.items() if how == "max")
-        return Flows(gather, totals, maxima, solve, load, apply)
+        reduce = {
+            name: trace(
+                lambda _max=name in maxima, **lanes: {
+                    "total": tree(maximum if _max else add, lanes.values())
+                },
+                f"reduce_{name}",
+                **{f"lane{i}": fmt for i in range(self.lanes)},
+            )
+            for name, fmt in gather.results.items()
+        }
+        return Flows(gather, totals, maxima, reduce, solve, load, apply)
 
     def _apply(self, x, **inputs):
         y = self.apply(x, **inputs)
@@ -354,6 +374,15 @@ class Norm:
         if isinstance(y, Clamp):
             lost = Outside(y.args[0], y.lo, y.hi)
         return {"y": y.named("y"), "saturated": lost.named("saturated")}
+
+    @property
+    def latency(self):
+        """Cycles from a row's first input beat to its first output beat, without stalls."""
+        flows = self.flows
+        reduce = max(flow.schedule(self.period_ns).latency for flow in flows.reduce.values())
+        pipelines = (flows.gather, flows.solve, flows.apply)
+        inside = sum(flow.schedule(self.period_ns).latency for flow in pipelines)
+        return self.beats + inside + reduce + SHELL_CYCLES
 
     @property
     def bound_ulp(self):

@@ -46,7 +46,7 @@ class RMSNorm(Norm):
         return {
             "gamma_log": self.log2(magnitude.fmt)(magnitude),
             "gamma_negative": gamma < 0,
-            "gamma_zero": magnitude < 1,
+            "gamma_some": magnitude > 0,
         }
 
     def apply(self, x, inv, **stored):
@@ -82,7 +82,7 @@ class RMSNorm(Norm):
         if stored:
             exponent = exponent + stored["gamma_log"]
             negative = (negative + stored["gamma_negative"])[0:1]
-            some = select(stored["gamma_zero"], 0, some)
+            some = select(stored["gamma_some"], some, 0)
         power = self.exp2(exponent.fmt)(exponent.named("log_y"))
         top = ceil(self.peak * self.gain * (1 + self.scale_error) * 2.0**self.y.frac) + 1
         size = select(some, power, 0).within(0, top).named("size")

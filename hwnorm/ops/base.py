@@ -54,6 +54,8 @@ class Wire:
 
     #: Whether the result comes out of a register (a multiplier's or a memory's).
     registered = False
+    #: Whether that register is part of the op's hardware already.
+    stores = False
 
     def __init__(self, args, fmt):
         self.args = args

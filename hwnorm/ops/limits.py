@@ -231,6 +231,7 @@ class Lookup(Wire):
     """The entry of a table that an unsigned wire points at. Registered, as block RAM is."""
 
     registered = True
+    stores = True
 
     def __init__(self, column, index):
         if index.fmt.signed or index.fmt.frac:

@@ -1,0 +1,30 @@
+"""Normalisation layers without dividers or square roots: one description, model and RTL."""
+
+from hwnorm.fixed import Fixed
+from hwnorm.hdl import RowEngine
+from hwnorm.measure import golden, measure
+from hwnorm.model import model
+from hwnorm.norms import LayerNorm, LogTables, RMSNorm, Rsqrt
+from hwnorm.sim import simulate
+
+__version__ = "0.1.0"
+
+
+def component(design):
+    """A design as an ``amaranth.lib.wiring.Component``: see `hwnorm.hdl.RowEngine`."""
+    return RowEngine(design)
+
+
+__all__ = [
+    "Fixed",
+    "LayerNorm",
+    "LogTables",
+    "RMSNorm",
+    "Rsqrt",
+    "__version__",
+    "component",
+    "golden",
+    "measure",
+    "model",
+    "simulate",
+]

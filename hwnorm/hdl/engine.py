@@ -1,0 +1,236 @@
+"""The streaming engine: rows are gathered while rows before them are applied."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.hdl.reduce import Reducer
+from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_signature
+from hwnorm.model import parameters_of, stored_of
+from hwnorm.norms.base import SHELL_CYCLES
+
+
+class RowEngine(wiring.Component):
+    """A norm on streams: one beat a clock, row after row, whatever stalls there are.
+
+    The contract is written down in ``docs/engine.md``.
+
+    Parameters
+    ----------
+    design : hwnorm.Norm
+
+    Members
+    -------
+    i : In(stream)
+        Rows of x: ``payload.data[lane]`` and ``payload.last`` on a row's last beat.
+    o : Out(stream)
+        Rows of y likewise.
+    i_gamma, i_beta : In(stream)
+        Parameters of designs that store them in RAM, a row each.
+    clear : In(1)
+        Clears the two flags.
+    framing_error : Out(1)
+        Sticky: a `last` came early or late. Such a row is dropped whole.
+    saturated : Out(1)
+        Sticky: an output was limited.
+
+    latency : int
+        Cycles from a row's first input beat to its first output beat, without stalls.
+
+    Raises
+    ------
+    ValueError
+        If the design has a model only.
+    """
+
+    def __init__(self, design):
+        if design.rsqrt.method == "exact":
+            raise ValueError("rsqrt.method exact is a model only, it has no hardware")
+        self.design = design
+        flows, period, lanes = design.flows, design.period_ns, design.lanes
+        self.gather = Pipeline(flows.gather, period, lanes)
+        self.solve = Pipeline(flows.solve, period)
+        self.apply = Pipeline(flows.apply, period, lanes, shared=flows.solve.outputs)
+        tree_cycles = max(flow.schedule(period).latency for flow in flows.reduce.values())
+        self.reducers = {
+            name: Reducer(
+                flows.reduce[name], total, name in flows.maxima, period, tree_cycles
+            )
+            for name, total in flows.totals.items()
+        }
+        self.sum_cycles = self.gather.latency + tree_cycles
+        self.latency = (
+            design.beats + self.sum_cycles + self.solve.latency + self.apply.latency + SHELL_CYCLES
+        )
+        stored = {
+            name: stored_of(design, {name: value})
+            for name, value in parameters_of(design).items()
+        }
+        self.stores = {
+            name: ParameterStore(
+                design,
+                name,
+                pack_words(
+                    design,
+                    {
+                        key: (values, flows.load[name].outputs[key].fmt.width)
+                        for key, values in fields.items()
+                    },
+                ),
+            )
+            for name, fields in stored.items()
+        }
+        loads = {
+            f"i_{name}": In(row_signature(fmt, lanes))
+            for name, fmt in design.parameters.items()
+            if design.store == "ram"
+        }
+        super().__init__(
+            {"i": In(row_signature(design.x, lanes)), "o": Out(row_signature(design.y, lanes))}
+            | loads
+            | {"clear": In(1), "framing_error": Out(1), "saturated": Out(1)}
+        )
+
+    @property
+    def ring_beats(self):
+        """Beats of the row buffer: a row, and what arrives until its first beat is read."""
+        return self.latency - self.apply.latency - READ_CYCLES + 2
+
+    @property
+    def output_beats(self):
+        """Beats of the output FIFO: all that can be in flight while the rate is full."""
+        return self.apply.latency + READ_CYCLES + 2
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.ring = ring = Ring(
+            len(self.i.payload.data.as_value()), self.ring_beats, self.design.beats
+        )
+        beat, misframed = self._take(m, ring)
+        scalars, queued, pop = self._sum_and_solve(m, beat)
+        self._give(m, ring, scalars, queued, pop)
+        self._flag(m, misframed)
+        return m
+
+    def _take(self, m, ring):
+        """Accept beats, check `last`; the beat's marks go along with it to the sums."""
+        beats = self.design.beats
+        count, skip = Signal(range(max(beats, 2)), name="i_beat"), Signal(name="i_skip")
+        fire, end, last = self.i.valid & self.i.ready, count == beats - 1, self.i.payload.last
+        take = Signal(name="i_take")
+        misframed = Signal(name="i_misframed")
+        m.d.comb += [
+            # Beats of a row that has lost its frame are thrown away, so they always fit.
+            self.i.ready.eq(ring.ready | skip),
+            take.eq(fire & ~skip),
+            misframed.eq(take & (end != last)),
+            ring.write.eq(take),
+            ring.w_data.eq(self.i.payload.data.as_value()),
+            ring.commit.eq(take & end & last),
+            ring.drop.eq(misframed),
+        ]
+        with m.If(take):
+            m.d.sync += count.eq(Mux(end | last, 0, count + 1))
+        with m.If(fire):
+            m.d.sync += skip.eq((skip | end) & ~last)
+        marks = Signal(3, name="i_marks")
+        m.d.comb += marks.eq(Cat(take, count == 0, take & end & last))
+        return marks, misframed
+
+    def _sum_and_solve(self, m, marks):
+        """From beats to the queue of solved rows."""
+        m.submodules.gather = self.gather
+        m.submodules.solve = self.solve
+        for lane in range(self.design.lanes):
+            m.d.comb += self.gather.input("x", lane).eq(self.i.payload.data[lane])
+        accept, first, done = self._delay(m, marks, self.sum_cycles, "marks")
+        solved = self._delay(m, done, 1 + self.solve.latency, "solved")
+        for name, reducer in self.reducers.items():
+            m.submodules[f"reduce_{name}"] = reducer
+            m.d.comb += [
+                reducer.accept.eq(accept),
+                reducer.first.eq(first),
+                self.solve.input(name).eq(reducer.total),
+            ]
+            for lane in range(self.design.lanes):
+                m.d.comb += getattr(reducer, f"lane{lane}").eq(self.gather.output(name, lane))
+        outputs = [self.solve.output(name) for name in self.solve.flow.outputs]
+        rows = self.ring_beats // self.design.beats + 1
+        m.submodules.queue = queue = SyncFIFO(width=sum(map(len, outputs)), depth=rows)
+        m.d.comb += [queue.w_data.eq(Cat(*outputs)), queue.w_en.eq(solved)]
+        return queue.r_data, queue.r_rdy, queue.r_en
+
+    def _give(self, m, ring, scalars, queued, pop):
+        """Read solved rows, apply, and put them out while there is room for all in flight."""
+        lanes, beats = self.design.lanes, self.design.beats
+        m.submodules.apply = self.apply
+        m.submodules.fifo = fifo = SyncFIFO(
+            width=len(self.o.payload.as_value()), depth=self.output_beats
+        )
+        credit = Signal(range(self.output_beats + 1), init=self.output_beats, name="o_credit")
+        count, issue, end = (
+            Signal(range(max(beats, 2)), name="o_beat"),
+            Signal(name="o_issue"),
+            Signal(name="o_end"),
+        )
+        m.d.comb += [
+            issue.eq(queued & (credit != 0)),
+            end.eq(count == beats - 1),
+            ring.read.eq(issue),
+            pop.eq(issue & end),
+        ]
+        m.d.sync += credit.eq(credit - issue + (self.o.valid & self.o.ready))
+        with m.If(issue):
+            m.d.sync += count.eq(Mux(end, 0, count + 1))
+        held = self._delay(m, scalars, READ_CYCLES, "scalars", reset_less=True)
+        at = 0
+        for name in self.solve.flow.outputs:
+            port = self.apply.input(name)
+            m.d.comb += port.eq(held[at : at + len(port)])
+            at += len(port)
+        width = self.design.x.width
+        for lane in range(lanes):
+            m.d.comb += self.apply.input("x", lane).eq(ring.r_data[lane * width :][:width])
+        for name, store in self.stores.items():
+            m.submodules[f"store_{name}"] = store
+            m.d.comb += store.beat.eq(count)
+            for key in store.fields:
+                for lane in range(lanes):
+                    m.d.comb += self.apply.input(key, lane).eq(store.output(key, lane))
+        mark = Signal(2, name="o_mark")
+        m.d.comb += mark.eq(Cat(issue, end))
+        valid, last = self._delay(m, mark, READ_CYCLES + self.apply.latency, "o_mark")
+        outputs = [self.apply.output("y", lane) for lane in range(lanes)]
+        m.d.comb += [
+            fifo.w_data.eq(Cat(*outputs, last)),
+            fifo.w_en.eq(valid),
+            self.o.payload.eq(fifo.r_data),
+            self.o.valid.eq(fifo.r_rdy),
+            fifo.r_en.eq(self.o.ready),
+        ]
+        limits = [self.apply.output("saturated", lane) for lane in range(lanes)]
+        limited = Signal(name="limited")
+        m.d.comb += limited.eq(valid & Cat(*limits).any())
+        self._keep(m, self.saturated, limited)
+
+    def _flag(self, m, misframed):
+        errors = [misframed]
+        for name, store in self.stores.items():
+            errors.append(store.framing_error)
+            if store.writable:
+                wiring.connect(m, wiring.flipped(getattr(self, f"i_{name}")), store.i)
+        self._keep(m, self.framing_error, Cat(*errors).any())
+
+    def _keep(self, m, flag, event):
+        """A sticky flag; an event in the cycle of a clear is not lost."""
+        m.d.sync += flag.eq((flag & ~self.clear) | event)
+
+    @staticmethod
+    def _delay(m, value, cycles, name, reset_less=False):
+        for n in range(cycles):
+            later = Signal(len(value), name=f"{name}_c{n + 1}", reset_less=reset_less)
+            m.d.sync += later.eq(value)
+            value = later
+        return value

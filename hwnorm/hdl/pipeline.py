@@ -1,0 +1,111 @@
+"""A flow as registers and logic: every wire at its cycle, aligned by construction."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hwnorm.bits import shape
+from hwnorm.ops import Const, Input
+
+
+class Pipeline(wiring.Component):
+    """A flow, pipelined to a clock budget: new inputs every clock, no stall, no reset.
+
+    Parameters
+    ----------
+    flow : hwnorm.flow.Flow
+    period_ns : float
+    lanes : int
+        How many times inputs that are not `shared` come, side by side.
+    shared : collection of str
+        Inputs that all lanes have in common; what depends on them alone is built once.
+
+    Members
+    -------
+    One member an input and an output, of the wire's width. A wire that differs by lane has
+    one member a lane, ``name_0``, ``name_1`` ...; use `input` and `output` to reach them.
+
+    latency : int
+        Cycles from inputs to outputs.
+    """
+
+    def __init__(self, flow, period_ns, lanes=1, shared=()):
+        self.flow = flow
+        self.lanes = lanes
+        self.schedule = flow.schedule(period_ns)
+        self.latency = self.schedule.latency
+        self._once = set()
+        for wire in flow.wires:
+            own = isinstance(wire, Input) and flow.names[wire] not in shared
+            if not own and all(arg in self._once for arg in wire.args):
+                self._once.add(wire)
+        members = {}
+        for ports, way in ((flow.inputs, In), (flow.outputs, Out)):
+            for name, wire in ports.items():
+                side = "" if way is In else "out_" if name in flow.inputs else ""
+                for lane in range(1 if self._is_once(wire) else lanes):
+                    members[self._port(side + name, wire, lane)] = way(shape(wire.fmt))
+        super().__init__(members)
+
+    def _is_once(self, wire):
+        return self.lanes == 1 or wire in self._once
+
+    def _port(self, name, wire, lane):
+        return name if self._is_once(wire) else f"{name}_{lane}"
+
+    def input(self, name, lane=0):
+        """The member of an input; of a shared one, any lane gives the same."""
+        return getattr(self, self._port(name, self.flow.inputs[name], lane))
+
+    def output(self, name, lane=0):
+        """The member of an output."""
+        prefix = "out_" if name in self.flow.inputs else ""
+        return getattr(self, self._port(prefix + name, self.flow.outputs[name], lane))
+
+    def elaborate(self, platform):
+        m = Module()
+        delayed = {}
+        for wire in self.flow.wires:
+            for lane in range(1 if self._is_once(wire) else self.lanes):
+                self._place(m, delayed, wire, lane)
+        for name, wire in self.flow.outputs.items():
+            for lane in range(1 if self._is_once(wire) else self.lanes):
+                m.d.comb += self.output(name, lane).eq(
+                    self._at(m, delayed, wire, lane, self.latency)
+                )
+        return m
+
+    def _place(self, m, delayed, wire, lane):
+        """Build one wire; remember its value at the cycle where it is there."""
+        name = self._port(self.flow.names[wire], wire, lane)
+        if isinstance(wire, Input):
+            delayed[wire, lane, 0] = self.input(name if self._is_once(wire) else wire.name, lane)
+            return
+        if wire not in self.schedule.place:
+            args = [delayed[arg, 0, None] for arg in wire.args]
+            delayed[wire, lane, None] = wire.rtl(m, *args)
+            return
+        cycle = self.schedule.place[wire]
+        args = [self._at(m, delayed, arg, lane, cycle) for arg in wire.args]
+        value = wire.rtl(m, *args)
+        signal = Signal(shape(wire.fmt), name=name, reset_less=True)
+        # A memory has its register inside; a multiplier gets it here.
+        domain = "sync" if wire.registered and not wire.stores else "comb"
+        m.d[domain] += signal.eq(value)
+        delayed[wire, lane, self.schedule.available[wire]] = signal
+
+    def _at(self, m, delayed, wire, lane, cycle):
+        """The value of a wire in a later cycle, through registers that are shared."""
+        if self._is_once(wire):
+            lane = 0
+        if isinstance(wire, Const) or wire not in self.schedule.available:
+            return delayed[wire, lane, None]
+        first = self.schedule.available[wire]
+        for now in range(first, cycle):
+            if (wire, lane, now + 1) in delayed:
+                continue
+            name = self._port(self.flow.names[wire], wire, lane)
+            register = Signal(shape(wire.fmt), name=f"{name}_c{now + 1}", reset_less=True)
+            m.d.sync += register.eq(delayed[wire, lane, now])
+            delayed[wire, lane, now + 1] = register
+        return delayed[wire, lane, max(first, cycle)]
