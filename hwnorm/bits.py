@@ -58,7 +58,8 @@ def outside(value, lo, hi):
         # A whole signed word: every bit above it must repeat the sign.
         top = extend(value, width)[width - 1 :]
         return top[-1] & ~top.all(), ~top[-1] & top.any()
-    return value < lo, value > hi
+    # An unsigned value is never under zero; comparing would only worry linters.
+    return value < lo if value.shape().signed or lo > 0 else Const(0, 1), value > hi
 
 
 def shift_left(m, value, amount, width):
@@ -120,10 +121,10 @@ def count_leading_zeros(m, value, width):
         middle = (low + high) // 2
         none_low, zeros_low = count(low, middle)
         none_high, zeros_high = count(middle, high)
+        if zeros_low is None:
+            return none_low & none_high, none_high
         zeros = Signal(range(high - low))
-        lower = zeros_low if zeros_low is not None else Const(0, 0)
-        upper = zeros_high if zeros_high is not None else Const(0, 0)
-        m.d.comb += zeros.eq(Cat(Mux(none_high, lower, upper), none_high))
+        m.d.comb += zeros.eq(Cat(Mux(none_high, zeros_low, zeros_high), none_high))
         return none_low & none_high, zeros
 
     return count(0, size)[1]

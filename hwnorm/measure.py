@@ -146,36 +146,134 @@ def measure(design, x, gamma=None, beta=None, progress=None):
     -------
     Report
     """
-    x_int = rows_of(design, x)
-    parameters = parameters_of(design, gamma=gamma, beta=beta)
-    parts = []
-    step = max(1, BLOCK_ELEMENTS // design.dim)
-    for start in range(0, len(x_int), step):
-        rows = x_int[start : start + step]
-        result = evaluate(design, rows, **parameters)
-        nearest, _ = exact_block(design, rows, parameters)
-        ideal = np.ldexp(golden(design, rows, **parameters), design.y.frac)
-        parts.append((result, nearest, ideal))
-        if progress:
-            progress(len(rows))
-    y = np.concatenate([p[0].y for p in parts])
-    nearest = np.concatenate([p[1] for p in parts])
-    ideal = np.concatenate([p[2] for p in parts])
-    saturated = sum(p[0].saturated for p in parts)
-    errors = _Errors(design, y, nearest, ideal)
-    squares = np.square(x_int.astype(np.float64))
-    rms = np.sqrt(np.mean(squares, axis=1, keepdims=True))
-    spikes = np.abs(x_int) > OUTLIER_CREST * rms
-    outlier = spikes.any(axis=1)[:, None] & np.ones_like(spikes)
-    return Report(
-        all=errors.over(np.ones_like(outlier), saturated),
-        ordinary=errors.over(~outlier) if (~outlier).any() else None,
-        outlier=errors.over(outlier) if outlier.any() else None,
-        non_outlier=errors.over(outlier & ~spikes) if outlier.any() else None,
-        gamma_quantisation_ulp=_shift(design, x_int, gamma, beta, parameters, "gamma"),
-        x_quantisation_ulp=_shift(design, x, gamma, beta, parameters, "x"),
-        worst=errors.worst,
-    )
+    return Errors.of(design, x, gamma, beta, progress).report()
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of y on some rows, element by element, before they are summed up.
+
+    Members
+    -------
+    design : hwnorm.Norm
+    error : numpy.ndarray of float64, (rows, dim)
+        ``y - golden`` in ulp, golden being limited to the output format.
+    ideal_error : numpy.ndarray of float64, (rows, dim)
+        The same for golden rounded to the output format.
+    signal : numpy.ndarray of float64, (rows, dim)
+        Golden, limited, in ulp.
+    misrounded, fits, spikes : numpy.ndarray of bool, (rows, dim)
+        y differs from the correctly rounded result; golden needs no limiting; the element
+        of x exceeds 20 times its row's rms.
+    saturated : int
+    gamma_quantisation_ulp, x_quantisation_ulp : float
+    """
+
+    design: object
+    error: np.ndarray
+    ideal_error: np.ndarray
+    signal: np.ndarray
+    misrounded: np.ndarray
+    fits: np.ndarray
+    spikes: np.ndarray
+    saturated: int
+    gamma_quantisation_ulp: float
+    x_quantisation_ulp: float
+
+    @classmethod
+    def of(cls, design, x, gamma=None, beta=None, progress=None):
+        """The errors of a design on some rows; the arguments are those of `measure`."""
+        x_int = rows_of(design, x)
+        parameters = parameters_of(design, gamma=gamma, beta=beta)
+        step = max(1, BLOCK_ELEMENTS // design.dim)
+        parts = []
+        for start in range(0, len(x_int), step):
+            rows = x_int[start : start + step]
+            parts.append(cls._block(design, rows, parameters))
+            if progress:
+                progress(len(rows))
+        return cls.joined(
+            parts,
+            gamma_quantisation_ulp=_shift(design, x_int, gamma, beta, parameters, "gamma"),
+            x_quantisation_ulp=_shift(design, x, gamma, beta, parameters, "x"),
+        )
+
+    @classmethod
+    def _block(cls, design, x, parameters):
+        result = evaluate(design, x, **parameters)
+        nearest, _ = exact_block(design, x, parameters)
+        ideal = np.ldexp(golden(design, x, **parameters), design.y.frac)
+        limited = np.clip(ideal, design.y.lo, design.y.hi)
+        squares = np.square(x.astype(np.float64))
+        rms = np.sqrt(np.mean(squares, axis=1, keepdims=True))
+        return cls(
+            design,
+            error=result.y - limited,
+            ideal_error=np.rint(limited) - limited,
+            signal=limited,
+            misrounded=result.y != nearest,
+            fits=(ideal >= design.y.lo - 0.5) & (ideal <= design.y.hi + 0.5),
+            spikes=np.abs(x) > OUTLIER_CREST * rms,
+            saturated=result.saturated,
+            gamma_quantisation_ulp=0.0,
+            x_quantisation_ulp=0.0,
+        )
+
+    @classmethod
+    def joined(cls, parts, **shares):
+        """Errors of several runs of a design as one."""
+        arrays = ("error", "ideal_error", "signal", "misrounded", "fits", "spikes")
+        largest = ("gamma_quantisation_ulp", "x_quantisation_ulp")
+        return cls(
+            parts[0].design,
+            **{name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
+            saturated=sum(p.saturated for p in parts),
+            **{name: max(getattr(p, name) for p in parts) for name in largest} | shares,
+        )
+
+    def report(self):
+        """The figures."""
+        outlier = np.broadcast_to(self.spikes.any(axis=1)[:, None], self.spikes.shape)
+        some, ordinary = outlier.any(), (~outlier).any()
+        return Report(
+            all=self.over(np.ones_like(outlier), self.saturated),
+            ordinary=self.over(~outlier) if ordinary else None,
+            outlier=self.over(outlier) if some else None,
+            non_outlier=self.over(outlier & ~self.spikes) if some else None,
+            gamma_quantisation_ulp=self.gamma_quantisation_ulp,
+            x_quantisation_ulp=self.x_quantisation_ulp,
+            worst=self.worst,
+        )
+
+    @property
+    def worst(self):
+        """Row and element of the largest error."""
+        place = np.unravel_index(np.argmax(np.abs(self.error)), self.error.shape)
+        return int(place[0]), int(place[1])
+
+    def over(self, mask, saturated=None):
+        """The `Accuracy` of the masked elements."""
+        inside = mask & self.fits
+        if not inside.any():
+            inside = mask
+        error = self.error[inside]
+        size = np.abs(error)
+        power = float(np.sum(np.square(self.signal[inside])))
+        noise = float(np.sum(np.square(self.ideal_error[inside])))
+        return Accuracy(
+            rows=int(np.count_nonzero(mask.any(axis=1))),
+            elements=int(np.count_nonzero(mask)),
+            max_ulp=float(np.max(np.abs(self.error[mask]))),
+            mean_ulp=float(np.mean(size)),
+            rms_ulp=float(np.sqrt(np.mean(np.square(error)))),
+            p999_ulp=float(np.quantile(size, 0.999)),
+            bias_ulp=float(np.mean(error)),
+            misrounded=float(np.mean(self.misrounded[inside])),
+            sqnr_db=_decibels(power, float(np.sum(np.square(error)))),
+            ideal_sqnr_db=_decibels(power, noise),
+            saturated=int(np.count_nonzero(mask & ~self.fits)) if saturated is None else saturated,
+            bound_ulp=self.design.bound_ulp,
+        )
 
 
 def _shift(design, x, gamma, beta, parameters, what):
@@ -189,47 +287,7 @@ def _shift(design, x, gamma, beta, parameters, what):
     return float(np.max(np.abs(raw - quantised)) * 2.0**design.y.frac)
 
 
-class _Errors:
-    """Errors of y, sliced by element masks."""
-
-    def __init__(self, design, y, nearest, ideal):
-        self.design = design
-        self.fits = (ideal >= design.y.lo - 0.5) & (ideal <= design.y.hi + 0.5)
-        limited = np.clip(ideal, design.y.lo, design.y.hi)
-        self.error = y - limited
-        self.wrong = y != nearest
-        self.rounding = np.rint(limited) - limited
-        self.signal = limited
-        self.limited = (y == design.y.lo) | (y == design.y.hi)
-
-    @property
-    def worst(self):
-        row, column = np.unravel_index(np.argmax(np.abs(self.error)), self.error.shape)
-        return int(row), int(column)
-
-    def over(self, mask, saturated=None):
-        """The `Accuracy` of the masked elements."""
-        inside = mask & self.fits
-        if not inside.any():
-            inside = mask
-        error = self.error[inside]
-        size = np.abs(error)
-        power = float(np.sum(np.square(self.signal[inside])))
-        return Accuracy(
-            rows=int(np.count_nonzero(mask.any(axis=1))),
-            elements=int(np.count_nonzero(mask)),
-            max_ulp=float(np.max(np.abs(self.error[mask]))),
-            mean_ulp=float(np.mean(size)),
-            rms_ulp=float(np.sqrt(np.mean(np.square(error)))),
-            p999_ulp=float(np.quantile(size, 0.999)),
-            bias_ulp=float(np.mean(error)),
-            misrounded=float(np.mean(self.wrong[inside])),
-            sqnr_db=_decibels(power, float(np.sum(np.square(error)))),
-            ideal_sqnr_db=_decibels(power, float(np.sum(np.square(self.rounding[inside])))),
-            saturated=int(np.count_nonzero(mask & ~self.fits)) if saturated is None else saturated,
-            bound_ulp=0.5 if self.design.rsqrt.method == "exact" else self.design.bound_ulp,
-        )
-
-
 def _decibels(signal, noise):
-    return float("inf") if noise == 0 else 10 * np.log10(signal / noise) if signal else 0.0
+    if not noise:
+        return float("inf")
+    return float(10 * np.log10(signal / noise)) if signal else 0.0

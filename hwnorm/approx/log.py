@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hwnorm.approx.reach import unreachable_entries
 from hwnorm.fixed import Fixed
 from hwnorm.ops import Clamp, Normalise, ShiftRight, leading_zeros, wire
 from hwnorm.tables import Table
@@ -51,6 +52,11 @@ class Log2:
         cut = 1.4427 * 2.0 ** -(self.code_bits + 1) if self.truncated else 0.0
         return self.table.max_error + cut
 
+    @property
+    def unreachable(self):
+        """Table entries that no argument reaches."""
+        return unreachable_entries(self.arg, self.table.index_bits)
+
     def __call__(self, v):
         """Build it on a wire."""
         width = self.arg.width
@@ -94,6 +100,11 @@ class Exp2:
     def max_error(self):
         """Proven relative error before the last rounding."""
         return self.table.max_error
+
+    @property
+    def unreachable(self):
+        """Table entries that no argument reaches: none, every fraction occurs."""
+        return 0
 
     def __call__(self, a):
         """Build it on a wire."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import floor, log2
 
+from hwnorm.approx.reach import unreachable_entries
 from hwnorm.fixed import Fixed
 from hwnorm.ops import MULTIPLIER_BITS, Cat, Normalise, leading_zeros, wire
 from hwnorm.scaled import Scaled
@@ -123,6 +124,11 @@ class ReciprocalRoot:
         cut = 2.0 ** -(self.code_bits + 2) if self.truncated else 0.0
         # The second-order terms of (1 + e)**-1/2 stay below e itself, for e < 1/2.
         return (1 + self.table.max_error) * (1 + cut * (1 + 2 * cut)) - 1
+
+    @property
+    def unreachable(self):
+        """Table entries that no argument reaches."""
+        return unreachable_entries(self.arg, self.table.index_bits, self.word_bits)
 
     def __call__(self, v):
         """Build it on a wire; returns a `Scaled`."""

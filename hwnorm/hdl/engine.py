@@ -142,7 +142,7 @@ class RowEngine(wiring.Component):
     def _sum_and_solve(self, m, marks):
         """From beats to the queue of solved rows."""
         m.submodules.gather = self.gather
-        m.submodules.solve = self.solve
+        m.submodules.solver = self.solve
         for lane in range(self.design.lanes):
             m.d.comb += self.gather.input("x", lane).eq(self.i.payload.data[lane])
         accept, first, done = self._delay(m, marks, self.sum_cycles, "marks")

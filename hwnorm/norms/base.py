@@ -318,6 +318,11 @@ class Norm:
         raise TypeError(f"{self.kind} applies nothing")
 
     @property
+    def units(self):
+        """The approximations in use, by name: each has a ``table`` and a ``max_error``."""
+        return {}
+
+    @property
     def error_terms(self):
         """The proven error, term by term, in ulp of y: a dict that `bound_ulp` sums."""
         raise TypeError(f"{self.kind} states no bound")
@@ -387,6 +392,8 @@ class Norm:
     @property
     def bound_ulp(self):
         """Proven bound of ``|y - golden|`` in ulp of y, for the stored gamma and beta."""
+        if self.rsqrt.method == "exact":
+            return 0.5
         return sum(self.error_terms.values())
 
     # -- shared by norms that scale a row -----------------------------------------------
@@ -430,38 +437,48 @@ class Norm:
             scale=scale,
         )
 
-    def eps_constant(self, weight, smallest):
-        """``weight * eps``, with as many fraction bits as the error budget asks.
+    @property
+    def eps_weight(self):
+        """What eps is multiplied by, and the smallest total it is added to, in its lsb."""
+        raise TypeError(f"{self.kind} has no eps")
 
-        Parameters
-        ----------
-        weight : int
-            dim for a sum of squares.
-        smallest : int
-            The smallest total of squares other than zero, in units of its lsb.
+    @property
+    def _eps_exact(self):
+        """Eps in units of the lsb of a total of squares."""
+        return self.eps_weight[0] * self.eps * 2.0 ** (2 * self.x.frac)
 
-        Returns
-        -------
-        Wire
-            A constant of at least twice the fraction bits of x. Never zero.
+    @property
+    def eps_constant(self):
+        """Eps as it is added to the total, a constant wire that is never zero.
+
+        It has at least the fraction bits of a square of x, and as many more as the error
+        budget asks.
         """
-        exact = weight * self.eps * 2.0 ** (2 * self.x.frac)
-        extra = ceil(log2(50 / exact)) if exact < 0.5 else 0
+        exact, extra = self._eps_exact, 0
+        if exact < 0.5:
+            extra = ceil(log2(50 / exact))
         budget = 2.0 ** -(self.rsqrt.guard_bits + 4)
-        while self._eps_ulp(exact, round(exact * 2**extra) / 2**extra, smallest) > budget:
+        while self._eps_ulp(round(exact * 2**extra) / 2**extra) > budget:
             extra += 1
-        return const(weight * self.eps, 2 * self.x.frac + extra)
+        return const(self.eps_weight[0] * self.eps, 2 * self.x.frac + extra)
 
-    def eps_ulp(self, weight, smallest):
+    @property
+    def eps_used(self):
+        """The eps that is added, in real units."""
+        fmt = self.eps_constant.fmt
+        return fmt.lo * fmt.lsb / self.eps_weight[0]
+
+    @property
+    def eps_ulp(self):
         """What the rounding of eps does to y, at its worst, in ulp."""
-        exact = weight * self.eps * 2.0 ** (2 * self.x.frac)
-        used = self.eps_constant(weight, smallest).fmt
-        return self._eps_ulp(exact, used.lo * 2.0 ** (2 * self.x.frac - used.frac), smallest)
+        fmt = self.eps_constant.fmt
+        return self._eps_ulp(fmt.lo * 2.0 ** (2 * self.x.frac - fmt.frac))
 
-    def _eps_ulp(self, exact, used, smallest):
+    def _eps_ulp(self, used):
         # |y| <= peak * gain * sqrt(S / (S + eps)) for a total S. The change of y with eps is
         # largest at S = eps/2, or at the smallest S there is.
-        worst = max(exact / 2, smallest)
+        exact = self._eps_exact
+        worst = max(exact / 2, self.eps_weight[1])
         rest = worst + min(exact, used)
         scale = self.peak * self.gain * 2.0**self.y.frac
         return scale * sqrt(worst) * 0.5 * abs(exact - used) / rest**1.5
@@ -497,13 +514,13 @@ class Norm:
         """Proven relative error of the row's scale."""
         raise TypeError(f"{self.kind} has no scale")
 
-    def scale_terms(self, eps_ulp, after):
+    def scale_terms(self, after):
         """The error terms of norms that multiply by a scale."""
         lsb_ulp = 2.0 ** (self.y.frac - self.unit_frac(after))
         terms = {
             "rounding of y": 1.0 if self.rounding == "floor" else 0.5,
             "scale": self._full_ulp * self.scale_error,
-            "eps": eps_ulp,
+            "eps": self.eps_ulp,
         }
         if after:
             terms["rounding before gamma"] = 0.5 * lsb_ulp * self.gain

@@ -33,7 +33,7 @@ class LayerNorm(Norm):
         spread = sumsq * self.dim - sum * sum
         # Never negative (Cauchy-Schwarz), and zero for a constant row only.
         spread = spread.within(0, spread.fmt.hi).named("spread")
-        total = (spread + self._eps).named("total")
+        total = (spread + self.eps_constant).named("total")
         return {"inv": self.root(total, 1.0)(total), "sum": sum}
 
     def apply(self, x, inv, sum, gamma=None, beta=None):
@@ -46,18 +46,18 @@ class LayerNorm(Norm):
         return y.fit(self.y, self.rounding, self.overflow)
 
     @property
-    def _smallest(self):
+    def eps_weight(self):
         # V = sum over pairs of (x_i - x_j)**2: one element one lsb off gives dim - 1.
-        return self.dim - 1
+        return self.dim**2, self.dim - 1
 
     @property
-    def _eps(self):
-        return self.eps_constant(self.dim**2, self._smallest)
+    def units(self):
+        return {"rsqrt": self.root(self.total, 1.0)}
 
     @property
     def scale_error(self):
-        return self.root(self.total, 1.0).max_error
+        return self.units["rsqrt"].max_error
 
     @property
     def error_terms(self):
-        return self.scale_terms(self.eps_ulp(self.dim**2, self._smallest), self.affine)
+        return self.scale_terms(self.affine)

@@ -27,11 +27,15 @@ class RMSNorm(Norm):
         """Whether the design works in the log domain."""
         return self.rsqrt.method == "log"
 
+    @property
+    def eps_weight(self):
+        return self.dim, 1
+
     def gather(self, x):
         return {"sumsq": square_by_adders(x) if self.logarithmic else x * x}
 
     def solve(self, sumsq):
-        total = (sumsq + self.eps_constant(self.dim, smallest=1)).named("total")
+        total = (sumsq + self.eps_constant).named("total")
         if self.logarithmic:
             half_log = self.log2(total.fmt)(total) >> 1
             return {"inv": const(log2(self.dim) / 2, half_log.fmt.frac) - half_log}
@@ -91,16 +95,26 @@ class RMSNorm(Norm):
     # -- error --------------------------------------------------------------------------
 
     @property
+    def units(self):
+        if not self.logarithmic:
+            return {"rsqrt": self.root(self.total, sqrt(self.dim))}
+        logs = {"log2_total": self.total, "log2_x": _magnitude(self.x)}
+        if self.gamma is not None:
+            logs["log2_gamma"] = self._gamma_magnitude
+        units = {name: self.log2(arg) for name, arg in logs.items()}
+        # The exponent carries one bit more than the logarithms: half of log2(T).
+        return units | {"exp2": self.exp2(Fixed(0, 1, units["log2_total"].frac + 1))}
+
+    @property
     def scale_error(self):
         if not self.logarithmic:
-            return self.root(self.total, sqrt(self.dim)).max_error
-        parts = [self.log2(_magnitude(self.x)).max_error, 0.5 * self.log2(self.total).max_error]
+            return self.units["rsqrt"].max_error
+        errors = {name: unit.max_error for name, unit in self.units.items()}
+        power = errors.pop("exp2")
+        errors["log2_total"] /= 2
         # The constant log2(dim)/2 is rounded to the grid of the halved logarithm.
-        parts.append(2.0 ** -(self.log2(self.total).frac + 2))
-        if self.gamma is not None:
-            parts.append(self.log2(self._gamma_magnitude).max_error)
-        exponent = sum(parts)
-        return (1 + self._exp_error) * 2.0**exponent - 1
+        constant = 2.0 ** -(self.units["log2_total"].frac + 2)
+        return (1 + power) * 2.0 ** (sum(errors.values()) + constant) - 1
 
     @property
     def _gamma_magnitude(self):
@@ -111,14 +125,9 @@ class RMSNorm(Norm):
         )
 
     @property
-    def _exp_error(self):
-        frac = self.log2(self.total).frac + 1
-        return self.exp2(Fixed(0, 1, frac)).max_error
-
-    @property
     def error_terms(self):
         after = self.gamma is not None and not self.logarithmic
-        return self.scale_terms(self.eps_ulp(self.dim, smallest=1), after)
+        return self.scale_terms(after)
 
 
 def _magnitude(fmt):

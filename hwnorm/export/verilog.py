@@ -1,0 +1,147 @@
+"""A design as one self-contained Verilog file."""
+
+import os
+import re
+from contextlib import contextmanager
+
+from amaranth.back import verilog as back
+
+from hwnorm.hdl.axi import AxiStreamTop
+
+#: Lint rules that generated code breaks by its nature, and why that is harmless.
+WAIVERS = {
+    "DECLFILENAME": "one file holds all modules of the design",
+    "UNUSEDSIGNAL": "wires are kept under their names for waves, whether or not all bits are used",
+    "WIDTH": "a register takes the low bits of a sum whose carry is known to be zero",
+}
+
+
+#: Words that SystemVerilog reserves and Verilog-2005 does not: no identifier may be one.
+_SYSTEMVERILOG = frozenset(
+    """
+    accept_on alias always_comb always_ff always_latch assert assume before bind bins binsof bit
+    break byte chandle checker class clocking const constraint context continue cover covergroup
+    coverpoint cross dist do endchecker endclass endclocking endgroup endinterface endpackage
+    endprogram endproperty endsequence enum eventually expect export extends extern final
+    first_match foreach forkjoin global iff ignore_bins illegal_bins implements implies import
+    inside int interconnect interface intersect join_any join_none let local logic longint
+    matches modport nettype new nexttime null package packed priority program property protected
+    pure rand randc randcase randsequence ref reject_on restrict return s_always s_eventually
+    s_nexttime s_until s_until_with sequence shortint shortreal soft solve static string strong
+    struct super sync_accept_on sync_reject_on tagged this throughout timeprecision timeunit type
+    typedef union unique unique0 until until_with untyped var virtual void wait_order weak
+    wildcard with within
+    """.split()
+)
+
+
+@contextmanager
+def _builtin_yosys():
+    """The converter that is pinned with the package, whatever the system has."""
+    before = os.environ.get("AMARANTH_USE_YOSYS")
+    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["AMARANTH_USE_YOSYS"]
+        else:
+            os.environ["AMARANTH_USE_YOSYS"] = before
+
+
+def top_name(name):
+    """A preset's or file's name as a Verilog identifier."""
+    plain = re.sub(r"\W", "_", name)
+    return plain if re.match(r"[A-Za-z_]", plain) else f"n{plain}"
+
+
+def verilog(design, name=None):
+    """The design as Verilog-2005, with AXI4-Stream ports and its tables inside.
+
+    Parameters
+    ----------
+    design : hwnorm.Norm
+    name : str or None
+        Of the top module; None: made of norm and dim.
+
+    Returns
+    -------
+    str
+        The same text for the same design.
+
+    Raises
+    ------
+    ValueError
+        If the design has a model only.
+    """
+    top = top_name(name or f"{design.kind}_{design.dim}")
+    shell = AxiStreamTop(design)
+    with _builtin_yosys():
+        text = back.convert(
+            shell, name=top, ports=shell.ports, emit_src=False, strip_internal_attrs=True
+        )
+    text = re.sub(r"\A/\*.*?\*/\n+", "", text, flags=re.S)
+    text = _plain_names(text)
+    text = _plain_declarations(text)
+    return _header(design, top) + text + "".join(f"// verilator lint_on {r}\n" for r in WAIVERS)
+
+
+def _plain_names(text):
+    """Escaped identifiers as ordinary ones, which every tool takes and prints alike."""
+    word = re.compile(r"(?<![\\\w$'])[A-Za-z_]\w*")
+    text = word.sub(lambda w: f"{w[0]}_" if w[0] in _SYSTEMVERILOG else w[0], text)
+    taken = set(word.findall(text))
+    renamed = {}
+    for found in re.finditer(r"\\(\S+) ", text):
+        escaped = found[1]
+        if escaped in renamed:
+            continue
+        # Yosys wakes an always block with a dummy that is named after its own source.
+        plain = re.sub(r"^\$auto\$verilog_backend\S*\$(\d+)$", r"wake_\1", escaped)
+        plain = re.sub(r"\W+", "_", plain).strip("_")
+        plain = plain if re.match(r"[A-Za-z]", plain) else f"n{plain}"
+        name, n = plain, 2
+        while name in taken:
+            name, n = f"{plain}_{n}", n + 1
+        taken.add(name)
+        renamed[escaped] = name
+    return re.sub(r"\\(\S+) ", lambda found: renamed[found[1]], text)
+
+
+def _plain_declarations(text):
+    """Initial values in initial blocks, and no list of zeros for a memory."""
+    text = re.sub(
+        r"^(  reg (?:\[[^\]]+\] )?(\w+)) = ([^;]+);$", r"\1;\n  initial \2 = \3;", text, flags=re.M
+    )
+
+    def keep(found):
+        values = re.findall(r"= \d+'h([0-9a-f]+);", found[2])
+        return found[0] if any(v.strip("0") for v in values) else found[1]
+
+    return re.sub(
+        r"(^  reg \[[^\]]+\] \w+ \[\d+:0\];\n)  initial begin\n((?:    \w+\[\d+\] = [^\n]+\n)+)  end\n",
+        keep,
+        text,
+        flags=re.M,
+    )
+
+
+def _header(design, top):
+    formats = ", ".join(
+        f"{name} {fmt.spelling}"
+        for name in ("x", "gamma", "beta", "y")
+        if (fmt := getattr(design, name)) is not None
+    )
+    lines = [
+        f"{top}: {design.kind}, dim {design.dim}, {design.lanes} lanes, {formats}",
+        f"rsqrt {design.rsqrt.method}, latency {design.latency} cycles, "
+        f"error bound {design.bound_ulp:.4f} ulp",
+        "Generated by hwnorm. Ports are AXI4-Stream; element 0 is in the lowest lane.",
+        "",
+        "Lint rules that are waived:",
+        *(f"  {rule}: {why}" for rule, why in WAIVERS.items()),
+    ]
+    comment = "".join(f"// {line}".rstrip() + "\n" for line in lines)
+    return comment + "".join(
+        [*(f"// verilator lint_off {rule}\n" for rule in WAIVERS), "\n`timescale 1ns/1ps\n\n"]
+    )

@@ -1,0 +1,66 @@
+"""Writing files so that an interrupted run leaves nothing half-written."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def write_text(path, text):
+    """Write a file under a temporary name, then rename it.
+
+    Raises
+    ------
+    ValueError
+        If the place cannot be written to.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise ValueError(f"output {path} must be writable, got: {error.strerror}") from None
+
+
+def write_tree(folder, files):
+    """Write a folder of files: all of it, or nothing.
+
+    Files that the folder has besides stay as they are.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path
+    files : dict of str to str
+        Relative path to text.
+
+    Raises
+    ------
+    ValueError
+        If the place cannot be written to.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"output {folder} must be a folder, got a file")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise ValueError(f"output {folder} must be writable, got: {error.strerror}") from None
+    try:
+        for name, text in files.items():
+            write_text(stage / name, text)
+        for name in files:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(stage / name, folder / name)
+    except OSError as error:
+        raise ValueError(f"output {folder} must be writable, got: {error.strerror}") from None
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)

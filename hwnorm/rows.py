@@ -1,0 +1,171 @@
+"""Rows to test with: corners, random rows with outliers, real activations, data files."""
+
+import zipfile
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+
+def corner_rows(design):
+    """Rows where arithmetic breaks first.
+
+    All zero, one lsb, all lowest, all highest, alternating, a single spike of either sign,
+    a spike on a floor of ones, powers of two of every size (both exponent parities), a ramp.
+
+    Returns
+    -------
+    numpy.ndarray of int64, (rows, dim)
+    """
+    lo, hi, dim = design.x.lo, design.x.hi, design.dim
+    place = np.arange(dim)
+    one_hot = place == dim // 3
+    rows = [
+        np.zeros(dim),
+        one_hot,
+        -1 * (place == dim - 1),
+        np.full(dim, lo),
+        np.full(dim, hi),
+        np.where(place % 2, hi, lo),
+        np.where(one_hot, hi, 0),
+        np.where(one_hot, lo, 0),
+        np.where(one_hot, hi, 1),
+        np.where(one_hot, lo, place % 3 - 1),
+        lo + place * (hi - lo) // max(dim - 1, 1),
+        np.ones(dim),
+        np.full(dim, 3),
+        np.where(place % 2, 1, -1),
+    ]
+    rows += [np.where(place == n % dim, 1 << n, 0) for n in range(0, design.x.width - 1, 2)]
+    rows += [np.full(dim, 1 << n) for n in range(1, design.x.width - 1, 3)]
+    return np.array(rows, dtype=np.int64)
+
+
+def random_rows(design, rows, seed=0):
+    """Seeded rows of every scale: Gaussian, heavy tailed, and with massive outliers.
+
+    Returns
+    -------
+    numpy.ndarray of int64, (rows, dim)
+    """
+    rng = np.random.default_rng(seed)
+    scale = np.exp2(rng.uniform(0, design.x.width - 3, (rows, 1)))
+    x = rng.normal(size=(rows, design.dim))
+    heavy = rng.random((rows, 1)) < 0.3
+    x = np.where(heavy, rng.standard_t(2, size=x.shape), x) * scale
+    spiked = rng.random(rows) < 0.3
+    channel = rng.integers(design.dim, size=rows)
+    x[np.flatnonzero(spiked), channel[spiked]] = design.x.hi * rng.uniform(0.5, 1, spiked.sum())
+    return np.clip(np.rint(x), design.x.lo, design.x.hi).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Rows of one layer with the layer's own parameters.
+
+    Members
+    -------
+    name : str
+    x : numpy.ndarray, (rows, dim)
+    gamma, beta : numpy.ndarray or None, (dim,)
+    """
+
+    name: str
+    x: np.ndarray
+    gamma: np.ndarray | None = None
+    beta: np.ndarray | None = None
+
+
+def load_layers(path):
+    """The layers of a data file.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        ``.npy`` with x (..., dim), or ``.npz`` with ``x`` and optional ``gamma``, ``beta``,
+        ``names``. If gamma (or beta) has a leading axis, it is the list of layers, which x
+        then has as well.
+
+    Returns
+    -------
+    list of Layer
+
+    Raises
+    ------
+    ValueError
+        If the file is missing, is no such file, or its shapes do not agree.
+    """
+    path = Path(path)
+    try:
+        with np.load(path, allow_pickle=False) if path.suffix == ".npz" else _one(path) as data:
+            arrays = {key: data[key] for key in ("x", "gamma", "beta", "names") if key in data}
+    except FileNotFoundError:
+        raise ValueError(f"data file {path} must exist, got none") from None
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, TypeError):
+        raise ValueError(f"data file {path} must be a .npy or .npz of numbers, got another") from None
+    if "x" not in arrays:
+        raise ValueError(f"data file {path} must have an array x, got none")
+    x = arrays["x"]
+    for key in ("x", "gamma", "beta"):
+        if key in arrays and arrays[key].dtype.kind not in "iuf":
+            raise ValueError(f"{key} of {path} must hold numbers, got {arrays[key].dtype}")
+    if x.ndim < 1 or x.size == 0:
+        raise ValueError(f"x of {path} must have rows, got shape {x.shape}")
+    stacked = any(arrays[key].ndim == 2 for key in ("gamma", "beta") if key in arrays)
+    if not stacked:
+        return [
+            Layer(
+                path.stem, _wide(x).reshape(-1, x.shape[-1]),
+                _wide(arrays.get("gamma")), _wide(arrays.get("beta")),
+            )
+        ]  # fmt: skip
+    count = x.shape[0]
+    for key in ("gamma", "beta"):
+        if key in arrays and arrays[key].shape != (count, x.shape[-1]):
+            raise ValueError(
+                f"{key} of {path} must have shape ({count}, {x.shape[-1]}) as x has layers and "
+                f"dim, got {arrays[key].shape}"
+            )
+    names = arrays.get("names", [f"layer {n}" for n in range(count)])
+    return [
+        Layer(
+            str(names[n]),
+            _wide(x[n]).reshape(-1, x.shape[-1]),
+            *(_wide(arrays[key][n]) if key in arrays else None for key in ("gamma", "beta")),
+        )
+        for n in range(count)
+    ]
+
+
+class _one(dict):
+    """A .npy file as if it were an .npz with x alone."""
+
+    def __init__(self, path):
+        super().__init__(x=np.load(path, allow_pickle=False))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+def _wide(values):
+    """float16 and float32 as float64, integers as int64."""
+    if values is None:
+        return None
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+
+
+def real_layers(name):
+    """The layers of the packaged activations: ``smollm2`` or ``minilm``."""
+    with resources.as_file(resources.files("hwnorm") / "data" / f"{name}_prenorm.npz") as path:
+        return load_layers(path)
+
+
+def shipped_layers(design):
+    """Real activations of the design's norm and dim, if some are packaged."""
+    known = {("rmsnorm", 576): "smollm2", ("layernorm", 384): "minilm"}
+    name = known.get((design.kind, design.dim))
+    return real_layers(name) if name else []
