@@ -150,7 +150,10 @@ class Flow:
             for wire, value in values.items():
                 self._check(wire, value)
         for wire, dtype, dead in self._plan:
-            value = wire.ints(*(_cast(values[arg], dtype) for arg in wire.args))
+            if wire.moves:
+                value = values[wire.args[0]]
+            else:
+                value = wire.ints(*(_cast(values[arg], dtype) for arg in wire.args))
             values[wire] = value
             if check:
                 self._check(wire, value)
@@ -192,7 +195,7 @@ class Flow:
             if ns and ns + wire.delay > period_ns:
                 cycle, ns = cycle + 1, 0.0
             place[wire] = cycle
-            ready[wire] = (cycle + 1, 0.0) if wire.registered else (cycle, ns + wire.delay)
+            ready[wire] = (cycle + 1, wire.tail) if wire.registered else (cycle, ns + wire.delay)
         latency = max(
             (ready[w][0] + (ready[w][1] > 0) for w in self.outputs.values() if w in ready),
             default=0,

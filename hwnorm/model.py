@@ -1,5 +1,6 @@
 """The bit-accurate model: a design on arrays of integers, row block by row block."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,14 @@ from hwnorm.golden import exact
 
 #: Elements computed at once: few enough to stay in the cache, enough to drown numpy's overhead.
 BLOCK_ELEMENTS = 1 << 16
+
+#: numpy's buffer, in elements. With its default of 8192, rows of up to half of that are copied
+#: there whenever a column of row scalars is broadcast over them, at twice the time.
+BUFFER_ELEMENTS = 512
+
+# The C library gives large temporaries back to the system one by one, and every new one then
+# costs page faults. Freeing one block of this size teaches glibc to keep them.
+np.empty(1 << 24, dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -116,11 +125,24 @@ def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None):
         return ModelResult(y, saturated)
     stored = stored_of(design, parameters)
     saturated = 0
-    for start, stop in _blocks(x.shape):
-        result = _evaluate_block(design.flows, x[start:stop], stored, check)
-        y[start:stop] = result["y"]
-        saturated += int(np.count_nonzero(result["saturated"]))
+    with small_buffer():
+        scalars = solve_rows(design.flows, x, check)
+        for start, stop in _blocks(x.shape):
+            columns = {name: value[start:stop, None] for name, value in scalars.items()}
+            result = design.flows.apply.run(x=x[start:stop], **stored, **columns, check=check)
+            y[start:stop] = result["y"]
+            saturated += int(np.count_nonzero(result["saturated"]))
     return ModelResult(y, saturated)
+
+
+@contextmanager
+def small_buffer():
+    """Within it, numpy broadcasts columns without copying rows to its buffer."""
+    before = np.setbufsize(BUFFER_ELEMENTS)
+    try:
+        yield
+    finally:
+        np.setbufsize(before)
 
 
 def _blocks(shape):
@@ -129,25 +151,23 @@ def _blocks(shape):
     return [(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
-def _evaluate_block(flows, x, stored, check):
-    scalars = solve_block(flows, x, check)
-    columns = {name: value[:, None] for name, value in scalars.items()}
-    return flows.apply.run(x=x, **stored, **columns, check=check)
-
-
-def solve_block(flows, x, check=False, probe=None):
-    """The scalars of some rows: name to integers, (rows,)."""
-    totals = {}
-    terms = flows.gather.run(x=x, check=check)
-    for name, term in terms.items():
-        fmt = flows.totals[name]
-        dtype = narrowest(fmt.lo, fmt.hi)
-        totals[name] = (
-            term.max(axis=1)
-            if name in flows.maxima
-            else np.add.reduce(np.asarray(term), axis=1, dtype=dtype)
-        )
-    return flows.solve.run(**totals, check=check, probe=probe)
+def solve_rows(flows, x, check=False, probe=None):
+    """The scalars of rows: name to integers, (rows,)."""
+    parts = {name: [] for name in flows.totals}
+    for start, stop in _blocks(x.shape):
+        for name, term in flows.gather.run(x=x[start:stop], check=check).items():
+            fmt = flows.totals[name]
+            total = (
+                term.max(axis=1)
+                if name in flows.maxima
+                else np.add.reduce(term, axis=1, dtype=narrowest(fmt.lo, fmt.hi))
+            )
+            parts[name].append(total)
+    totals = {name: np.concatenate(found) for name, found in parts.items()}
+    return {
+        name: np.broadcast_to(value, len(x))
+        for name, value in flows.solve.run(**totals, check=check, probe=probe).items()
+    }
 
 
 def exact_block(design, x, parameters):

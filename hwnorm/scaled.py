@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hwnorm.fixed import Fixed
-from hwnorm.ops import Input, ShiftRight, Wire
+from hwnorm.ops import Input, MulHidden, ShiftRight, Wire
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Scaled:
     exp : Wire
         Unsigned integer.
     hidden : int or None
-        If set, ``2**hidden`` is to be added to `sig`. It makes the significand one or two
+        If set, ``2**hidden`` lsb are to be added to `sig`. It makes the significand one or two
         bits shorter, which pays where it then fits one hardware multiplier.
     """
 
@@ -41,9 +41,10 @@ class Scaled:
     hidden: int | None = None
 
     def __mul__(self, other):
-        product = self.sig * other
-        if self.hidden is not None:
-            product = product + (other << self.hidden)
+        if self.hidden is None:
+            product = self.sig * other
+        else:
+            product = MulHidden(other, self.sig, self.hidden)
         return Scaled(product.named("product"), self.exp)
 
     __rmul__ = __mul__

@@ -139,4 +139,4 @@ class ReciprocalRoot:
         sig = self.table(Cat(zeros[0:1], code)).named("rsqrt_sig")
         most = wire(self._most(self.word_bits))
         exp = (most - zeros[1:] if zeros.fmt.width > 1 else most).named("rsqrt_exp")
-        return Scaled(sig, exp, None if self.hidden is None else self.hidden - self.frac)
+        return Scaled(sig, exp, self.hidden)

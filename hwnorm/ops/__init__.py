@@ -18,6 +18,7 @@ from hwnorm.ops.arithmetic import (
     Less,
     Max,
     Mul,
+    MulHidden,
     Scale,
     Select,
     Sub,
@@ -31,7 +32,7 @@ from hwnorm.ops.words import Cat, LeadingZeros, Normalise, Slice, leading_zeros
 
 #: The closed set. A new op needs a decision page (docs/decisions).
 OPS = (
-    Input, Const, Add, Sub, Max, Less, Select, Abs, Mul, Scale,
+    Input, Const, Add, Sub, Max, Less, Select, Abs, Mul, MulHidden, Scale,
     Round, ShiftRight, Clamp, Outside, Wrap, Within, Lookup,
     Slice, Cat, LeadingZeros, Normalise,
 )  # fmt: skip

@@ -4,7 +4,7 @@ from math import ceil, log2
 
 import numpy as np
 from amaranth.hdl import Const as Literal
-from amaranth.hdl import Mux
+from amaranth.hdl import Mux, Signal, signed
 
 from hwnorm import bits
 from hwnorm.fixed import Fixed
@@ -257,8 +257,7 @@ class Mul(Wire):
     def cost(self):
         if not self.registered:
             return Cost(luts=max(len(self.digits) - 1, 0) * self.fmt.width)
-        tiles = [ceil((a.fmt.width + (not a.fmt.signed)) / MULTIPLIER_BITS) for a in self.args]
-        return Cost(multipliers=tiles[0] * tiles[1])
+        return multiplier_cost(*self.args)
 
     def ints(self, a, b):
         return a * b
@@ -271,8 +270,65 @@ class Mul(Wire):
         )
 
 
+class MulHidden(Wire):
+    """``a * (b + 2**hidden)``: a multiplier for b, and an adder behind its register.
+
+    The sum is one or two bits wider than b, and would need a second multiplier.
+
+    Parameters
+    ----------
+    a, b : Wire
+    hidden : int
+        Exponent of the hidden one, in units of the lsb of b.
+    """
+
+    registered = True
+    stores = True
+
+    def __init__(self, a, b, hidden):
+        self.hidden = hidden
+        full = b.fmt.lo + (1 << hidden), b.fmt.hi + (1 << hidden)
+        ends = [p * q for p in (a.fmt.lo, a.fmt.hi) for q in full]
+        super().__init__((a, b), Fixed(min(ends), max(ends), a.fmt.frac + b.fmt.frac))
+
+    @property
+    def work(self):
+        every = [self.fmt, *(a.fmt for a in self.args)]
+        top = self.args[1].fmt.hi + (1 << self.hidden)
+        return min(f.lo for f in every), max(top, *(f.hi for f in every))
+
+    @property
+    def delay(self):
+        return MULTIPLIER_NS
+
+    @property
+    def tail(self):
+        return adder_ns(self.fmt.width - self.hidden)
+
+    @property
+    def cost(self):
+        return multiplier_cost(*self.args) + Cost(luts=self.fmt.width - self.hidden)
+
+    def ints(self, a, b):
+        return a * (b + (1 << self.hidden))
+
+    def rtl(self, m, a, b):
+        product = Signal(signed(len(a) + len(b)), name="hidden_product", reset_less=True)
+        held = Signal(a.shape(), name="hidden_held", reset_less=True)
+        m.d.sync += [product.eq(a * b), held.eq(a)]
+        return product + (held << self.hidden)
+
+
+def multiplier_cost(*operands):
+    """What multiplying two wires takes of hardware multipliers."""
+    tiles = [ceil((w.fmt.width + (not w.fmt.signed)) / MULTIPLIER_BITS) for w in operands]
+    return Cost(multipliers=tiles[0] * tiles[1])
+
+
 class Scale(Wire):
     """``a * 2**n`` for a constant n: only the binary point moves, nothing is built."""
+
+    moves = True
 
     def __init__(self, a, n):
         super().__init__((a,), Fixed(a.fmt.lo, a.fmt.hi, a.fmt.frac - n))

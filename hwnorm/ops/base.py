@@ -56,6 +56,8 @@ class Wire:
     registered = False
     #: Whether that register is part of the op's hardware already.
     stores = False
+    #: Whether the integer meaning hands its first operand on as it is.
+    moves = False
 
     def __init__(self, args, fmt):
         self.args = args
@@ -72,6 +74,11 @@ class Wire:
     @property
     def delay(self):
         """Nanoseconds through the op."""
+        return 0.0
+
+    @property
+    def tail(self):
+        """Nanoseconds behind the register of a registered op."""
         return 0.0
 
     @property

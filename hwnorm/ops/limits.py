@@ -50,9 +50,10 @@ class Round(Wire):
             return a << -n
         if self.rounding == "floor":
             return a >> n
+        half = 1 << n - 1
         if self.rounding == "nearest_up":
-            return (a + (1 << n - 1)) >> n
-        return (a + ((1 << n - 1) - 1) + ((a >> n) & 1)) >> n
+            return (a + half) >> n
+        return _round_even(a, half, n)
 
     def rtl(self, m, a):
         n = self.drop
@@ -97,16 +98,33 @@ class ShiftRight(Wire):
         if self.rounding == "floor":
             return a >> total
         half = (total * 0 + 1) << total - 1
-        raised = a + half
-        kept = raised >> total
         if self.rounding == "nearest_up":
-            return kept
-        # A tie leaves no bit below the raised sum; then an odd result steps back.
-        return kept - (((raised & (half + half - 1)) == 0) & (kept & 1))
+            return (a + half) >> total
+        return _round_even(a, half, total)
 
     def rtl(self, m, a, s):
         shifted, lost = bits.shift_right(m, a << self.pad, s)
         return bits.round_off(shifted, lost, self.base, self.rounding)
+
+
+def _round_even(a, half, total):
+    """``a * 2**-total``, ties to even; `half` is ``2**(total - 1)``."""
+    raised = a + half
+    # A tie leaves no bit below the raised sum; then an odd result steps back. Ties are rare:
+    # looking for them is cheaper than correcting every element.
+    below = raised & (half + half - 1)
+    kept = raised >> total
+    if np.ndim(kept) == 0:
+        return kept - (below == 0) * (kept & 1)
+    if np.min(below, initial=1) == 0:
+        ties, flat = np.flatnonzero(below == 0), kept.reshape(-1)
+        flat[ties] -= flat[ties] & 1
+    return kept
+
+
+def _leaves(a, lo, hi):
+    """Whether any element lies outside [lo, hi]; few do, so this is asked first."""
+    return np.max(a) > hi or np.min(a) < lo
 
 
 class Clamp(Wire):
@@ -133,11 +151,7 @@ class Clamp(Wire):
         return Cost(luts=self.fmt.width + self.args[0].fmt.width // 2)
 
     def ints(self, a):
-        if self.args[0].fmt.hi > self.hi:
-            a = np.minimum(a, self.hi)
-        if self.args[0].fmt.lo < self.lo:
-            a = np.maximum(a, self.lo)
-        return a
+        return np.clip(a, self.lo, self.hi) if _leaves(a, self.lo, self.hi) else a
 
     def rtl(self, m, a):
         under, over = bits.outside(a, self.lo, self.hi)
@@ -165,7 +179,7 @@ class Outside(Wire):
         return Cost(luts=1)
 
     def ints(self, a):
-        return (a < self.lo) | (a > self.hi)
+        return (a < self.lo) | (a > self.hi) if _leaves(a, self.lo, self.hi) else 0
 
     def rtl(self, m, a):
         under, over = bits.outside(a, self.lo, self.hi)
@@ -195,6 +209,8 @@ class Wrap(Wire):
 
 class Within(Wire):
     """``a``, of which a theorem says that it lies in [lo, hi]; checked runs verify it."""
+
+    moves = True
 
     def __init__(self, a, lo, hi):
         super().__init__((a,), Fixed(lo, hi, a.fmt.frac))
