@@ -157,12 +157,10 @@ def solve_rows(flows, x, check=False, probe=None):
     for start, stop in _blocks(x.shape):
         for name, term in flows.gather.run(x=x[start:stop], check=check).items():
             fmt = flows.totals[name]
-            total = (
-                term.max(axis=1)
-                if name in flows.maxima
-                else np.add.reduce(term, axis=1, dtype=narrowest(fmt.lo, fmt.hi))
-            )
-            parts[name].append(total)
+            if name in flows.maxima:
+                parts[name].append(term.max(axis=1))
+            else:
+                parts[name].append(np.add.reduce(term, axis=1, dtype=narrowest(fmt.lo, fmt.hi)))
     totals = {name: np.concatenate(found) for name, found in parts.items()}
     return {
         name: np.broadcast_to(value, len(x))

@@ -163,6 +163,9 @@ class Grower:
     def make_mul_const(self):
         return self.any() * self.int(-100, 400)
 
+    def make_mul_hidden(self):
+        return ops.MulHidden(self.any(), self.any(), self.int(0, 9))
+
     def make_scale(self):
         return self.any() << self.int(-3, 3)
 

@@ -50,10 +50,7 @@ class Round(Wire):
             return a << -n
         if self.rounding == "floor":
             return a >> n
-        half = 1 << n - 1
-        if self.rounding == "nearest_up":
-            return (a + half) >> n
-        return _round_even(a, half, n)
+        return _round_half(a, 1 << n - 1, n, self.rounding)
 
     def rtl(self, m, a):
         n = self.drop
@@ -97,27 +94,30 @@ class ShiftRight(Wire):
     def _of(self, a, total):
         if self.rounding == "floor":
             return a >> total
-        half = (total * 0 + 1) << total - 1
-        if self.rounding == "nearest_up":
-            return (a + half) >> total
-        return _round_even(a, half, total)
+        return _round_half(a, 1 << total - 1, total, self.rounding)
 
     def rtl(self, m, a, s):
         shifted, lost = bits.shift_right(m, a << self.pad, s)
         return bits.round_off(shifted, lost, self.base, self.rounding)
 
 
-def _round_even(a, half, total):
-    """``a * 2**-total``, ties to even; `half` is ``2**(total - 1)``."""
-    raised = a + half
+def _round_half(a, half, total, rounding):
+    """``a * 2**-total`` to the nearest integer; `half` is ``2**(total - 1)``."""
+    kept = a + half
+    if not isinstance(kept, np.ndarray):
+        up = kept >> total
+        tie = kept & (half + half - 1) == 0 and rounding == "nearest_even"
+        return up - (tie & up)
     # A tie leaves no bit below the raised sum; then an odd result steps back. Ties are rare:
     # looking for them is cheaper than correcting every element.
-    below = raised & (half + half - 1)
-    kept = raised >> total
-    if np.ndim(kept) == 0:
-        return kept - (below == 0) * (kept & 1)
-    if np.min(below, initial=1) == 0:
-        ties, flat = np.flatnonzero(below == 0), kept.reshape(-1)
+    ties = None
+    if rounding == "nearest_even":
+        below = kept & (half + half - 1)
+        if below.size and not below.min():
+            ties = np.flatnonzero(below == 0)
+    kept >>= total
+    if ties is not None:
+        flat = kept.reshape(-1)
         flat[ties] -= flat[ties] & 1
     return kept
 
