@@ -4,8 +4,8 @@
 
 Compares, on the same int16 rows: the model; the float64 golden, computed in the same blocks of
 rows, with numpy's own settings and with the small buffer that the model sets (which halves the
-time of broadcasts, golden's too); and the same arithmetic written with ``fxpmath.Fxp`` arrays (on few rows, since it is
-slow), which must also give the same bits.
+time of broadcasts, golden's too); and the same arithmetic written with ``fxpmath.Fxp`` arrays
+(on few rows, since it is slow), which must also give the same bits.
 """
 
 import json

@@ -15,12 +15,12 @@ from hwnorm.fixed import quantise
 from hwnorm.measure import Errors
 from hwnorm.model import evaluate
 from hwnorm.report import check_data, check_text, eval_data, eval_text, headline
-from hwnorm.rows import Layer, corner_rows, load_layers, random_rows, shipped_layers
+from hwnorm.rows import Layer, bench_rows, corner_rows, load_layers, random_rows, shipped_layers
 from hwnorm.sim import ENGINES, simulate
 from hwnorm.tables import Table
 
 
-class Failed(Exception):
+class CheckError(Exception):
     """A check that the command made did not hold: exit code 1."""
 
 
@@ -45,7 +45,7 @@ def main(arguments=None):
     except ValueError as error:
         click.echo(f"hwnorm: {_one_line(str(error))}", err=True)
         return 2
-    except (Failed, TimeoutError) as error:
+    except (CheckError, TimeoutError) as error:
         click.echo(f"hwnorm: {_one_line(str(error))}", err=True)
         return 1
     return 0
@@ -68,7 +68,9 @@ commands.help += "\n\nPresets: " + ", ".join(CATALOGUE) + "."
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 design_argument = click.argument("design")
-data_option = click.option("--data", metavar="FILE", help="Rows: .npy, or .npz with x, gamma, beta.")
+data_option = click.option(
+    "--data", metavar="FILE", help="Rows: .npy, or .npz with x, gamma, beta."
+)
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
 
@@ -115,9 +117,7 @@ def _first_rows(layers, rows):
 def _parameters(design, layer):
     """The layer's parameters that the design has formats for."""
     return {
-        name: getattr(layer, name)
-        for name in design.parameters
-        if getattr(layer, name) is not None
+        name: getattr(layer, name) for name in design.parameters if getattr(layer, name) is not None
     }
 
 
@@ -173,7 +173,7 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
 
         draw_error_histogram(total, plot, f"{headline(design)}: {source}")
     if report.all.max_ulp > report.all.bound_ulp:
-        raise Failed(
+        raise CheckError(
             f"max error must keep the bound {report.all.bound_ulp:.4f} ulp, "
             f"got {report.all.max_ulp:.4f}"
         )
@@ -183,7 +183,9 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
 @design_argument
 @click.option("--engine", default="pysim", show_default=True, help=f"One of {', '.join(ENGINES)}.")
 @click.option("--rows", type=click.IntRange(1), default=8, show_default=True)
-@click.option("--stall", type=float, default=0.0, show_default=True, help="Chance of a gap, 0 to <1.")
+@click.option(
+    "--stall", type=float, default=0.0, show_default=True, help="Chance of a gap, 0 to <1."
+)
 @data_option
 @click.option("--vcd", metavar="FILE", help="Write waves.")
 @seed_option
@@ -232,7 +234,7 @@ def sim(design, engine, rows, stall, data, vcd, seed, as_json):
                 f"{len(wrong)} elements differ, the first in row {row}, element {element}: "
                 f"expected {expected.y[row, element]}, got {result.y[row, element]}"
             )
-        raise Failed(f"RTL and model must agree: {where}")
+        raise CheckError(f"RTL and model must agree: {where}")
 
 
 @commands.command()
@@ -295,7 +297,10 @@ def verilog(design, output, name, rows, data, seed, as_json):
     """Write DESIGN as Verilog with a self-checking test bench and a manifest."""
     name = name or Path(design).stem
     design = load(design)
-    layer = bench_layer(design, rows, data, seed)
+    if data is None:
+        layer = Layer("corner and random rows", bench_rows(design, rows, seed))
+    else:
+        layer = _first_rows(_layers(design, data, rows, seed)[0][:1], rows)[0]
     given = _parameters(design, layer)
     x = quantise(design.x, layer.x, "x")
     given = {key: quantise(design.parameters[key], value, key) for key, value in given.items()}
@@ -305,15 +310,6 @@ def verilog(design, output, name, rows, data, seed, as_json):
         {"folder": output, "files": files, "latency_cycles": design.latency},
         "\n".join([headline(design), *(f"{output}/{file}" for file in files)]),
     )
-
-
-def bench_layer(design, rows, data=None, seed=0):
-    """The rows of a test bench: those of the data, or corner and random rows."""
-    if data is not None:
-        return _first_rows(_layers(design, data, rows, seed)[0][:1], rows)[0]
-    corners = corner_rows(design)[: max(1, rows - rows // 4)]
-    x = np.concatenate([corners, random_rows(design, max(rows - len(corners), 0), seed)])
-    return Layer("corner and random rows", x)
 
 
 @commands.command()
@@ -327,7 +323,7 @@ def demo(output, as_json):
         data, text = run_demo(output, bar.update)
     _print(as_json, data, text)
     if not data["passed"]:
-        raise Failed("every step of the demo must pass")
+        raise CheckError("every step of the demo must pass")
 
 
 @commands.command()

@@ -44,8 +44,8 @@ def run_demo(output, progress):
     lines = [
         headline(design),
         "",
-        f"1. Model against float64: {len(layers)} RMSNorm layers of SmolLM2-135M, {every.rows} rows,",
-        f"   |x| up to {peak:.0f} (massive activations).",
+        f"1. Model against float64: {len(layers)} RMSNorm layers of SmolLM2-135M,",
+        f"   {every.rows} rows, |x| up to {peak:.0f} (massive activations).",
         f"   max error {every.max_ulp:.3f} ulp (proven bound {every.bound_ulp:.3f}), "
         f"{every.misrounded:.2%} misrounded,",
         f"   SQNR {every.sqnr_db:.2f} dB where {design.y.spelling} allows "
@@ -64,7 +64,8 @@ def run_demo(output, progress):
         "",
         f"2. RTL against model: {len(rows)} rows of {layer.name} in Amaranth's simulator.",
         f"   {'bit-exact' if exact else 'NOT BIT-EXACT'}, with and without stalls; "
-        f"{full.cycles} cycles = {len(rows)} x {design.beats} beats + {full.latency_cycles} latency.",
+        f"{full.cycles} cycles =",
+        f"   {len(rows)} rows x {design.beats} beats + latency {full.latency_cycles}.",
     ]
     progress(1)
     files = write_bundle(design, output, PRESET, rows, gamma)

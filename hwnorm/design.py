@@ -23,7 +23,7 @@ _TOP = {
     "beta_init": (str, list),
     "period_ns": _NUMBER,
 }
-_FORMAT = {name: str for name in ("x", "y", "gamma", "beta", "rounding", "overflow")}
+_FORMAT = dict.fromkeys(("x", "y", "gamma", "beta", "rounding", "overflow"), str)
 _RSQRT = {"method": str, "segments": int, "guard_bits": int}
 _LOG = {"method": str, "segments": int, "frac": int}
 
@@ -97,9 +97,7 @@ def parse(text, folder="."):
             if f"{name}_init" in settings:
                 values = settings[f"{name}_init"]
                 settings[f"{name}_init"] = _contents(f"{name}_init", values, fmt, Path(folder))
-        return NORMS[kind](
-            **settings, rsqrt=Rsqrt(**given["rsqrt"]), log=LogTables(**given["log"])
-        )
+        return NORMS[kind](**settings, rsqrt=Rsqrt(**given["rsqrt"]), log=LogTables(**given["log"]))
     except TypeError as error:
         raise ValueError(str(error)) from None
 
@@ -146,7 +144,8 @@ def dumps(design):
     data = {"norm": design.kind}
     sections = {
         "format": {
-            name: getattr(design, name).spelling if isinstance(getattr(design, name), Fixed)
+            name: getattr(design, name).spelling
+            if isinstance(getattr(design, name), Fixed)
             else getattr(design, name)
             for name in _FORMAT
             if getattr(design, name) is not None

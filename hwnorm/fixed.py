@@ -1,4 +1,4 @@
-"""Formats: a fixed-point number is an integer ``k``, ``lo <= k <= hi``, that means ``k * 2**-frac``."""
+"""Formats: a fixed-point number is an integer k, lo <= k <= hi, that means ``k * 2**-frac``."""
 
 import re
 import sys
@@ -202,6 +202,4 @@ def to_fxp(fmt, ints):
     """Integers of a format as an ``fxpmath.Fxp``."""
     from fxpmath import Fxp
 
-    return Fxp(
-        np.asarray(ints), fmt.signed, fmt.word.width, fmt.frac, raw=True, rounding="around"
-    )
+    return Fxp(np.asarray(ints), fmt.signed, fmt.word.width, fmt.frac, raw=True, rounding="around")

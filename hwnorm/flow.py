@@ -153,7 +153,10 @@ class Flow:
             if wire.moves:
                 value = values[wire.args[0]]
             else:
-                value = wire.ints(*(_cast(values[arg], dtype) for arg in wire.args))
+                for arg in wire.args:
+                    # Kept as cast: the next op on it most often wants the same.
+                    values[arg] = _cast(values[arg], dtype)
+                value = wire.ints(*(values[arg] for arg in wire.args))
             values[wire] = value
             if check:
                 self._check(wire, value)
@@ -168,8 +171,7 @@ class Flow:
         low, high = np.min(value), np.max(value)
         if low < wire.fmt.lo or high > wire.fmt.hi:
             raise OverflowError(
-                f"wire {self.names[wire]} of {self.name} must stay in {wire.fmt}, "
-                f"got {low}..{high}"
+                f"wire {self.names[wire]} of {self.name} must stay in {wire.fmt}, got {low}..{high}"
             )
 
     # -- time and cost ------------------------------------------------------------------

@@ -56,9 +56,7 @@ def draw_error_histogram(errors, path, title):
     ideal = axes.hist(
         errors.ideal_error[inside], bins, color="#b8c4cc", label="golden, rounded (ideal)"
     )
-    axes.hist(
-        errors.error[inside], bins, histtype="step", color="#b04a3f", label="this design"
-    )
+    axes.hist(errors.error[inside], bins, histtype="step", color="#b04a3f", label="this design")
     for side in (-1, 1):
         axes.axvline(
             side * report.bound_ulp, color="#333333", linestyle="--", linewidth=1,

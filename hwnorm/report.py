@@ -50,7 +50,9 @@ def check_data(design):
             for name, unit in design.units.items()
         },
         "widths": {
-            f"{flow.name}.{flow.names[wire]}": wire.fmt.width for flow in used for wire in flow.wires
+            f"{flow.name}.{flow.names[wire]}": wire.fmt.width
+            for flow in used
+            for wire in flow.wires
         },
     }
 

@@ -60,6 +60,17 @@ def random_rows(design, rows, seed=0):
     return np.clip(np.rint(x), design.x.lo, design.x.hi).astype(np.int64)
 
 
+def bench_rows(design, rows, seed=0):
+    """Rows of a test bench: corner rows, and a quarter of random ones.
+
+    Returns
+    -------
+    numpy.ndarray of int64, (rows, dim)
+    """
+    corners = corner_rows(design)[: max(1, rows - rows // 4)]
+    return np.concatenate([corners, random_rows(design, max(rows - len(corners), 0), seed)])
+
+
 @dataclass(frozen=True)
 class Layer:
     """Rows of one layer with the layer's own parameters.
@@ -98,12 +109,16 @@ def load_layers(path):
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) if path.suffix == ".npz" else _one(path) as data:
+        with (
+            np.load(path, allow_pickle=False) if path.suffix == ".npz" else _OneArray(path) as data
+        ):
             arrays = {key: data[key] for key in ("x", "gamma", "beta", "names") if key in data}
     except FileNotFoundError:
         raise ValueError(f"data file {path} must exist, got none") from None
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, TypeError):
-        raise ValueError(f"data file {path} must be a .npy or .npz of numbers, got another") from None
+        raise ValueError(
+            f"data file {path} must be a .npy or .npz of numbers, got another"
+        ) from None
     if "x" not in arrays:
         raise ValueError(f"data file {path} must have an array x, got none")
     x = arrays["x"]
@@ -138,7 +153,7 @@ def load_layers(path):
     ]
 
 
-class _one(dict):
+class _OneArray(dict):
     """A .npy file as if it were an .npz with x alone."""
 
     def __init__(self, path):

@@ -128,7 +128,11 @@ class Table:
         t = np.linspace(-width / 2, width / 2 - 2.0**-self.arg_bits, 257)
         u = starts[:, None] + width / 2 + t
         target = self._target(u)
-        weight = 1 / (self.scale * self.shape.of(u + self._middle)) if self.shape.relative else np.ones_like(u)
+        weight = (
+            1 / (self.scale * self.shape.of(u + self._middle))
+            if self.shape.relative
+            else np.ones_like(u)
+        )
         ideal = fit_polynomial(t, target, weight, degree)
         error = _error(t, target, weight, ideal)
         shrink = self.index_bits - (self.shape.span.bit_length() - 1)

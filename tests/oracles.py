@@ -12,6 +12,9 @@ from math import isqrt, sqrt
 import numpy as np
 import pytest
 
+from hwnorm.golden import exact, reference
+from hwnorm.model import evaluate
+
 
 def refused(message):
     """Expect a ValueError of exactly this message."""
@@ -85,7 +88,7 @@ def rounded(value, drop, rounding):
     return result - (raised % step == 0) * (result % 2)
 
 
-def limited(value, fmt, overflow):
+def fitted(value, fmt, overflow):
     """An integer brought into a format."""
     if overflow == "saturate":
         return min(max(value, fmt.lo), fmt.hi)
@@ -121,6 +124,43 @@ def nearest_row(kind, row, *, x_frac, y_frac, eps, gamma=None, beta=None):
         sign = -1 if c * gain < 0 else 1
         result.append(nearest_root(sign, (c * gain) ** 2 / power, shift))
     return result
+
+
+# -- bounds -----------------------------------------------------------------------------------
+
+
+def ideal_of(design, x, gamma=None, beta=None):
+    """The norm of integers in float64, in ulp of y and not limited."""
+
+    def real(ints, fmt):
+        return np.ldexp(np.asarray(ints, dtype=np.float64), -fmt.frac)
+
+    gain = None if gamma is None else real(gamma, design.gamma) + design.gamma_offset
+    shift = None if beta is None else real(beta, design.beta)
+    ideal = reference(design.kind, real(x, design.x), gain, shift, design.eps)
+    return np.ldexp(ideal, design.y.frac)
+
+
+def check_bound(design, x, gamma=None, beta=None):
+    """Run the model: every wire must keep its interval and every output the stated bound.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The outputs, and their errors in ulp.
+    """
+    y = evaluate(design, x, gamma, beta, check=True).y
+    limited = np.clip(ideal_of(design, x, gamma, beta), design.y.lo, design.y.hi)
+    error = np.abs(y - limited)
+    worst = np.unravel_index(error.argmax(), error.shape)
+    assert error.max() <= design.bound_ulp, (worst, x[worst[0]])
+    return y, error
+
+
+def misrounded(design, x, y):
+    """How many elements of a norm without parameters differ from the correctly rounded one."""
+    nearest = exact(design.kind, x, x_frac=design.x.frac, y_frac=design.y.frac, eps=design.eps)
+    return int(np.count_nonzero(y != np.clip(nearest, design.y.lo, design.y.hi)))
 
 
 # -- tables -----------------------------------------------------------------------------------
@@ -186,7 +226,7 @@ def _finish(design, element, element_frac, scale, gamma, beta):
         grid = max(y_frac, design.beta.frac)
         y = y * 2 ** (grid - y_frac) + beta * 2 ** (grid - design.beta.frac)
         y_frac = grid
-    return limited(rounded(y, y_frac - design.y.frac, design.rounding), design.y, design.overflow)
+    return fitted(rounded(y, y_frac - design.y.frac, design.rounding), design.y, design.overflow)
 
 
 def rms_norm(design, row, gamma=None):

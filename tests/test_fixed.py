@@ -99,13 +99,14 @@ def test_bad_formats():
 
 
 def test_holds_means_every_number_is_there():
-    formats = [Fixed(lo, hi, f) for lo, hi in ((-4, 3), (0, 7), (2, 2), (-9, 9)) for f in (-1, 0, 2)]
+    spans = ((-4, 3), (0, 7), (2, 2), (-9, 9))
+    formats = [Fixed(*span, frac) for span, frac in product(spans, (-1, 0, 2))]
 
     def numbers(fmt):
         return {k * Fraction(2) ** -fmt.frac for k in range(fmt.lo, fmt.hi + 1)}
 
     for a, b in product(formats, formats):
-        # A single coarse number may lie on the grid of fmt by chance; the grid is what counts.
+        # Numbers of a finer grid do not count, even where all of them are on the coarser one.
         expected = numbers(b) <= numbers(a) and b.frac <= a.frac
         assert a.holds(b) == expected, (a, b)
 
@@ -150,7 +151,11 @@ def test_integers_are_taken_as_they_are():
         ),
         (
             Fxp([63, -64], True, 8, 1),
-            "w must fit s8/2, got 2 of 2 elements outside it; s10/2 holds them all",
+            "w must fit s8/2, got 2 of 2 elements outside it; s9/2 holds them all",
+        ),
+        (
+            Fxp(2.0**62, True, 64, 0),
+            "w must fit s8/2, got 1 of 1 elements outside it; s66/2 holds them all",
         ),
     ],
 )

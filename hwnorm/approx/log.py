@@ -41,9 +41,7 @@ class Log2:
     @property
     def table(self):
         """The table of ``log2(1 + u)``."""
-        return Table(
-            "log2", self.method, self.segments, self.code_bits, self.frac, self.truncated
-        )
+        return Table("log2", self.method, self.segments, self.code_bits, self.frac, self.truncated)
 
     @property
     def max_error(self):
@@ -109,12 +107,10 @@ class Exp2:
     def __call__(self, a):
         """Build it on a wire."""
         lowest = self.arg.lo >> self.arg.frac
-        code = ((a - lowest) << self.arg.frac)  # an unsigned integer in units of the lsb
+        code = (a - lowest) << self.arg.frac  # an unsigned integer in units of the lsb
         whole = code[self.arg.frac :] if code.fmt.width > self.arg.frac else wire(0)
         mantissa = self.table(code[: self.arg.frac])
         # Beyond `gone` places not even the half of an lsb is left.
         gone = self.frac + whole.fmt.hi + lowest + 3
         shift = Clamp(wire(whole.fmt.hi) - whole, 0, max(gone, 1)).named("exp2_shift")
-        return ShiftRight(
-            mantissa << whole.fmt.hi + lowest, shift, self.frac, self.rounding
-        )
+        return ShiftRight(mantissa << whole.fmt.hi + lowest, shift, self.frac, self.rounding)

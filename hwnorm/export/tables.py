@@ -90,9 +90,7 @@ def table_files(table, name, kind):
     ending, write = TABLE_FORMATS[kind]
     if write is None:
         return {f"{name}.{ending}": json_text(table)}
-    return {
-        f"{name}_c{n}.{ending}": write(column) for n, column in enumerate(table.columns)
-    }
+    return {f"{name}_c{n}.{ending}": write(column) for n, column in enumerate(table.columns)}
 
 
 def json_text(table):
@@ -102,4 +100,3 @@ def json_text(table):
     head = json.dumps(data, indent=2)[:-2]
     rows = ",\n".join("    " + json.dumps(column) for column in columns)
     return f'{head},\n  "columns": [\n{rows}\n  ]\n}}\n'
-

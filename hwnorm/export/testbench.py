@@ -165,7 +165,7 @@ def testbench(design, top, x, gamma=None, beta=None):
     expected = evaluate(design, x, gamma, beta)
     parameters = parameters_of(design, gamma=gamma, beta=beta) if design.store == "ram" else {}
     loads = {name: (design.parameters[name], values) for name, values in parameters.items()}
-    part = {key: "" for key in ("signals", "ports", "memories", "read", "drive")}
+    part = dict.fromkeys(("signals", "ports", "memories", "read", "drive"), "")
     for name, (fmt, _) in loads.items():
         high = lane_bits(fmt) * design.lanes - 1
         bus = f"s_axis_{name}"
@@ -220,4 +220,3 @@ def mem_text(rows, fmt, lanes):
             "".join(reversed(words[at : at + lanes])) + "\n" for at in range(0, len(words), lanes)
         ]
     return "".join(lines)
-

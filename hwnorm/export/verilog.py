@@ -19,18 +19,18 @@ WAIVERS = {
 #: Words that SystemVerilog reserves and Verilog-2005 does not: no identifier may be one.
 _SYSTEMVERILOG = frozenset(
     """
-    accept_on alias always_comb always_ff always_latch assert assume before bind bins binsof bit
-    break byte chandle checker class clocking const constraint context continue cover covergroup
-    coverpoint cross dist do endchecker endclass endclocking endgroup endinterface endpackage
-    endprogram endproperty endsequence enum eventually expect export extends extern final
-    first_match foreach forkjoin global iff ignore_bins illegal_bins implements implies import
-    inside int interconnect interface intersect join_any join_none let local logic longint
-    matches modport nettype new nexttime null package packed priority program property protected
-    pure rand randc randcase randsequence ref reject_on restrict return s_always s_eventually
-    s_nexttime s_until s_until_with sequence shortint shortreal soft solve static string strong
-    struct super sync_accept_on sync_reject_on tagged this throughout timeprecision timeunit type
-    typedef union unique unique0 until until_with untyped var virtual void wait_order weak
-    wildcard with within
+    accept_on alias always_comb always_ff always_latch assert assume before bind bins binsof
+    bit break byte chandle checker class clocking const constraint context continue cover
+    covergroup coverpoint cross dist do endchecker endclass endclocking endgroup
+    endinterface endpackage endprogram endproperty endsequence enum eventually expect export
+    extends extern final first_match foreach forkjoin global iff ignore_bins illegal_bins
+    implements implies import inside int interconnect interface intersect join_any join_none
+    let local logic longint matches modport nettype new nexttime null package packed
+    priority program property protected pure rand randc randcase randsequence ref reject_on
+    restrict return s_always s_eventually s_nexttime s_until s_until_with sequence shortint
+    shortreal soft solve static string strong struct super sync_accept_on sync_reject_on
+    tagged this throughout timeprecision timeunit type typedef union unique unique0 until
+    until_with untyped var virtual void wait_order weak wildcard with within
     """.split()
 )
 
@@ -118,12 +118,9 @@ def _plain_declarations(text):
         values = re.findall(r"= \d+'h([0-9a-f]+);", found[2])
         return found[0] if any(v.strip("0") for v in values) else found[1]
 
-    return re.sub(
-        r"(^  reg \[[^\]]+\] \w+ \[\d+:0\];\n)  initial begin\n((?:    \w+\[\d+\] = [^\n]+\n)+)  end\n",
-        keep,
-        text,
-        flags=re.M,
-    )
+    memory = r"(^  reg \[[^\]]+\] \w+ \[\d+:0\];\n)"
+    contents = r"  initial begin\n((?:    \w+\[\d+\] = [^\n]+\n)+)  end\n"
+    return re.sub(memory + contents, keep, text, flags=re.M)
 
 
 def _header(design, top):

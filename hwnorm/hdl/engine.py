@@ -55,9 +55,7 @@ class RowEngine(wiring.Component):
         self.apply = Pipeline(flows.apply, period, lanes, shared=flows.solve.outputs)
         tree_cycles = max(flow.schedule(period).latency for flow in flows.reduce.values())
         self.reducers = {
-            name: Reducer(
-                flows.reduce[name], total, name in flows.maxima, period, tree_cycles
-            )
+            name: Reducer(flows.reduce[name], total, name in flows.maxima, period, tree_cycles)
             for name, total in flows.totals.items()
         }
         self.sum_cycles = self.gather.latency + tree_cycles
@@ -65,8 +63,7 @@ class RowEngine(wiring.Component):
             design.beats + self.sum_cycles + self.solve.latency + self.apply.latency + SHELL_CYCLES
         )
         stored = {
-            name: stored_of(design, {name: value})
-            for name, value in parameters_of(design).items()
+            name: stored_of(design, {name: value}) for name, value in parameters_of(design).items()
         }
         self.stores = {
             name: ParameterStore(

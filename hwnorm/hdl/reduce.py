@@ -58,7 +58,5 @@ class Reducer(wiring.Component):
             Input("total", self.fmt), Input("term", self.tree.flow.results["total"])
         )
         with m.If(self.accept):
-            m.d.sync += self.total.eq(
-                Mux(self.first, term, accumulate.rtl(m, self.total, term))
-            )
+            m.d.sync += self.total.eq(Mux(self.first, term, accumulate.rtl(m, self.total, term)))
         return m

@@ -1,6 +1,7 @@
 """Norms: three small flows over a row, one norm a file."""
 
-from hwnorm.norms.base import Flows, LogTables, Norm, Rsqrt
+from hwnorm.norms.base import Flows, Norm
+from hwnorm.norms.config import LogTables, Rsqrt
 from hwnorm.norms.layer import LayerNorm
 from hwnorm.norms.rms import RMSNorm
 

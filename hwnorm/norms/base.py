@@ -7,95 +7,19 @@ with ``load`` for what is stored of a parameter. It also states its error bound,
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil, log2, sqrt
 from operator import add
 from typing import ClassVar
 
-from hwnorm.approx import ReciprocalRoot
 from hwnorm.bits import tree
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed
 from hwnorm.flow import Flow, trace
-from hwnorm.functions import RSQRT
-from hwnorm.ops import MULTIPLIER_BITS, Clamp, Outside, const, maximum, wire
+from hwnorm.norms.config import LogTables, Rsqrt
+from hwnorm.ops import Clamp, Outside, const, maximum, wire
 
 #: Cycles that the engine's shell adds to its pipelines: the accumulator, the queue of row
 #: scalars, the two of the row buffer's read, the output FIFO, less the one that a row's last
 #: beat has in common with its count.
 SHELL_CYCLES = 4
-
-METHODS = ("direct", "linear", "quadratic", "log", "exact")
-
-
-@dataclass(frozen=True)
-class Rsqrt:
-    """How the reciprocal square root is taken: the ``[rsqrt]`` section of a design file.
-
-    Parameters
-    ----------
-    method : str
-        ``direct``, ``linear``, ``quadratic``: a table of that degree. ``log``: subtraction in
-        the log domain. ``exact``: correctly rounded; a model only, no hardware.
-    segments : int or None
-        Table entries, a power of two. None: the smallest that the error budget allows, at
-        most 4096.
-    guard_bits : int
-        Extra bits of the scale; 2 is the smallest that guarantees faithful results.
-    """
-
-    method: str = "linear"
-    segments: int | None = None
-    guard_bits: int = 2
-
-    def __post_init__(self):
-        if self.method not in METHODS:
-            raise ValueError(
-                f"rsqrt.method must be one of {', '.join(METHODS)}, got {self.method!r}"
-            )
-        _check_segments("rsqrt.segments", self.segments)
-        if not 0 <= self.guard_bits <= 12:
-            raise ValueError(f"rsqrt.guard_bits must lie in 0..12, got {self.guard_bits}")
-
-    def segments_for(self, target):
-        """`segments`, or the smallest table whose limit stays under a relative error."""
-        if self.segments is not None:
-            return self.segments
-        segments = 2
-        while RSQRT.limits[self.method](segments) > target and segments < 4096:
-            segments *= 2
-        return segments
-
-
-@dataclass(frozen=True)
-class LogTables:
-    """The tables of the log domain: the ``[log]`` section of a design file.
-
-    Parameters
-    ----------
-    method : str
-        ``direct``, ``mitchell`` or ``linear`` (which needs a small multiplier an element).
-    segments : int
-        Entries of the log2 table and of the exp2 table, a power of two.
-    frac : int or None
-        Fraction bits of the logarithms. None: the output's width plus the guard bits.
-    """
-
-    method: str = "mitchell"
-    segments: int = 64
-    frac: int | None = None
-
-    def __post_init__(self):
-        if self.method not in ("direct", "mitchell", "linear"):
-            raise ValueError(
-                f"log.method must be one of direct, mitchell, linear, got {self.method!r}"
-            )
-        _check_segments("log.segments", self.segments)
-        if self.frac is not None and not 2 <= self.frac <= 30:
-            raise ValueError(f"log.frac must lie in 2..30, got {self.frac}")
-
-
-def _check_segments(name, segments):
-    if segments is not None and (segments < 2 or segments & (segments - 1)):
-        raise ValueError(f"{name} must be a power of two and at least 2, got {segments}")
 
 
 @dataclass(frozen=True)
@@ -215,9 +139,7 @@ class Norm:
         if not 2 <= self.dim <= 16384:
             raise ValueError(f"dim must lie in 2..16384, got {self.dim}")
         if self.lanes < 1 or self.dim % self.lanes:
-            raise ValueError(
-                f"lanes must divide dim, got lanes={self.lanes} and dim={self.dim}"
-            )
+            raise ValueError(f"lanes must divide dim, got lanes={self.lanes} and dim={self.dim}")
         for name in ("x", "y"):
             if getattr(self, name) is None or not getattr(self, name).signed:
                 raise ValueError(f"format.{name} must be signed, got {getattr(self, name)}")
@@ -395,133 +317,3 @@ class Norm:
         if self.rsqrt.method == "exact":
             return 0.5
         return sum(self.error_terms.values())
-
-    # -- shared by norms that scale a row -----------------------------------------------
-
-    @property
-    def gain(self):
-        """The largest ``|gamma + offset|`` that can be stored; 1 without gamma."""
-        if self.gamma is None:
-            return 1.0
-        ends = (v * self.gamma.lsb + self.gamma_offset for v in (self.gamma.lo, self.gamma.hi))
-        return max(abs(v) for v in ends)
-
-    @property
-    def _full_ulp(self):
-        """The largest scaled element in ulp, of those whose y does not saturate."""
-        shift = 0.0 if self.beta is None else max(-self.beta.lo, self.beta.hi) * self.beta.lsb
-        reach = 2.0 ** (self.y.width - 1) + shift * 2.0**self.y.frac
-        return min(reach, self.peak * self.gain * 2.0**self.y.frac)
-
-    @property
-    def peak(self):
-        """The largest ``|y|`` before gamma and beta (Cauchy-Schwarz)."""
-        return sqrt(self.dim)
-
-    def root(self, total, scale):
-        """``scale / sqrt(total)`` as wide as the error budget of y asks.
-
-        Parameters
-        ----------
-        total : Wire or Fixed
-            Its interval is what counts.
-        scale : float
-        """
-        sig_bits = self.y.width + self.rsqrt.guard_bits
-        return ReciprocalRoot(
-            arg=total if isinstance(total, Fixed) else total.fmt,
-            method=self.rsqrt.method,
-            segments=self.rsqrt.segments_for(2.0 ** -(sig_bits + 1)),
-            sig_bits=sig_bits,
-            mantissa_bits=sig_bits + 1,
-            scale=scale,
-        )
-
-    @property
-    def eps_weight(self):
-        """What eps is multiplied by, and the smallest total it is added to, in its lsb."""
-        raise TypeError(f"{self.kind} has no eps")
-
-    @property
-    def _eps_exact(self):
-        """Eps in units of the lsb of a total of squares."""
-        return self.eps_weight[0] * self.eps * 2.0 ** (2 * self.x.frac)
-
-    @property
-    def eps_constant(self):
-        """Eps as it is added to the total, a constant wire that is never zero.
-
-        It has at least the fraction bits of a square of x, and as many more as the error
-        budget asks.
-        """
-        exact, extra = self._eps_exact, 0
-        if exact < 0.5:
-            extra = ceil(log2(50 / exact))
-        budget = 2.0 ** -(self.rsqrt.guard_bits + 4)
-        while self._eps_ulp(round(exact * 2**extra) / 2**extra) > budget:
-            extra += 1
-        return const(self.eps_weight[0] * self.eps, 2 * self.x.frac + extra)
-
-    @property
-    def eps_used(self):
-        """The eps that is added, in real units."""
-        fmt = self.eps_constant.fmt
-        return fmt.lo * fmt.lsb / self.eps_weight[0]
-
-    @property
-    def eps_ulp(self):
-        """What the rounding of eps does to y, at its worst, in ulp."""
-        fmt = self.eps_constant.fmt
-        return self._eps_ulp(fmt.lo * 2.0 ** (2 * self.x.frac - fmt.frac))
-
-    def _eps_ulp(self, used):
-        # |y| <= peak * gain * sqrt(S / (S + eps)) for a total S. The change of y with eps is
-        # largest at S = eps/2, or at the smallest S there is.
-        exact = self._eps_exact
-        worst = max(exact / 2, self.eps_weight[1])
-        rest = worst + min(exact, used)
-        scale = self.peak * self.gain * 2.0**self.y.frac
-        return scale * sqrt(worst) * 0.5 * abs(exact - used) / rest**1.5
-
-    def unit_frac(self, after):
-        """Fraction bits of the normalised element, before gamma.
-
-        Parameters
-        ----------
-        after : bool
-            Whether gamma or beta follow; without, the element is the output.
-        """
-        if not after:
-            return self.y.frac
-        frac = self.y.frac + self.rsqrt.guard_bits + max(0, ceil(log2(self.gain)))
-        width = Fixed(0, self._unit_peak(frac), 0).width + 1
-        # One bit too many for a hardware multiplier costs a second one, and buys little.
-        return frac - (width == MULTIPLIER_BITS + 1)
-
-    def _unit_peak(self, frac):
-        return ceil(self.peak * (1 + 2.0**-4) * 2.0**frac) + 1
-
-    def normalised(self, element, inv, after):
-        """``element * inv`` rounded, and narrowed by the theorem that bounds it."""
-        frac = self.unit_frac(after)
-        scaled = element * inv
-        unit = scaled.round(frac, "nearest_up" if after else self.rounding)
-        top = ceil(self.peak * (1 + self.scale_error) * 2.0**frac) + 1
-        return unit.within(-top, top).named("unit")
-
-    @property
-    def scale_error(self):
-        """Proven relative error of the row's scale."""
-        raise TypeError(f"{self.kind} has no scale")
-
-    def scale_terms(self, after):
-        """The error terms of norms that multiply by a scale."""
-        lsb_ulp = 2.0 ** (self.y.frac - self.unit_frac(after))
-        terms = {
-            "rounding of y": 1.0 if self.rounding == "floor" else 0.5,
-            "scale": self._full_ulp * self.scale_error,
-            "eps": self.eps_ulp,
-        }
-        if after:
-            terms["rounding before gamma"] = 0.5 * lsb_ulp * self.gain
-        return terms

@@ -3,10 +3,10 @@
 from math import sqrt
 from typing import ClassVar
 
-from hwnorm.norms.base import Norm
+from hwnorm.norms.scaling import ScalingNorm
 
 
-class LayerNorm(Norm):
+class LayerNorm(ScalingNorm):
     """Layer normalisation.
 
     With ``V = dim * sum(x**2) - sum(x)**2`` and ``N = dim * x - sum(x)``, both exact

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from hwnorm.approx import Exp2, Log2, square_by_adders
 from hwnorm.fixed import Fixed
-from hwnorm.norms.base import Norm
+from hwnorm.norms.scaling import ScalingNorm
 from hwnorm.ops import const, select
 
 
-class RMSNorm(Norm):
+class RMSNorm(ScalingNorm):
     """Root mean square normalisation.
 
     With ``T = sum(x**2) + dim * eps``, which is exact, ``y = gamma * x * sqrt(dim) / sqrt(T)``:
@@ -120,9 +120,7 @@ class RMSNorm(Norm):
     def _gamma_magnitude(self):
         """The interval of ``|gamma + offset|``."""
         steps = round(self.gamma_offset * 2.0**self.gamma.frac)
-        return _magnitude(
-            Fixed(self.gamma.lo + steps, self.gamma.hi + steps, self.gamma.frac)
-        )
+        return _magnitude(Fixed(self.gamma.lo + steps, self.gamma.hi + steps, self.gamma.frac))
 
     @property
     def error_terms(self):

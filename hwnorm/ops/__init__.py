@@ -9,7 +9,6 @@ Widths grow and nothing is lost, except in rounding (`Round`, `ShiftRight`), in 
 (`Clamp`, `Wrap`) and in table look-up (`Lookup`).
 """
 
-from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Wire
 from hwnorm.ops.arithmetic import (
     Abs,
     Add,
@@ -27,6 +26,7 @@ from hwnorm.ops.arithmetic import (
     select,
     wire,
 )
+from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Wire
 from hwnorm.ops.limits import Clamp, Column, Lookup, Outside, Round, ShiftRight, Within, Wrap
 from hwnorm.ops.words import Cat, LeadingZeros, Normalise, Slice, leading_zeros
 

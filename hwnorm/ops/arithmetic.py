@@ -181,9 +181,7 @@ class Select(_Aligned):
     def __init__(self, condition, a, b):
         if (condition.fmt.width, condition.fmt.signed, condition.fmt.frac) != (1, False, 0):
             raise ValueError(f"the condition of select must be one bit, got {condition.fmt}")
-        super().__init__(
-            (condition, a, b), (a, b), lambda p, q: (min(p[0], q[0]), max(p[1], q[1]))
-        )
+        super().__init__((condition, a, b), (a, b), lambda p, q: (min(p[0], q[0]), max(p[1], q[1])))
 
     @property
     def delay(self):

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from hwnorm import ops
 from hwnorm.fixed import OVERFLOWS
 
@@ -160,4 +158,6 @@ class Wire:
         fine = self.round(fmt.frac, rounding)
         if fmt.holds(fine.fmt):
             return fine
-        return ops.Clamp(fine, fmt.lo, fmt.hi) if overflow == "saturate" else ops.Wrap(fine, fmt.word)
+        return (
+            ops.Clamp(fine, fmt.lo, fmt.hi) if overflow == "saturate" else ops.Wrap(fine, fmt.word)
+        )

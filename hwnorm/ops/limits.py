@@ -132,9 +132,7 @@ class Clamp(Wire):
 
     def __init__(self, a, lo, hi):
         fmt = a.fmt
-        super().__init__(
-            (a,), Fixed(min(max(lo, fmt.lo), hi), max(min(hi, fmt.hi), lo), fmt.frac)
-        )
+        super().__init__((a,), Fixed(min(max(lo, fmt.lo), hi), max(min(hi, fmt.hi), lo), fmt.frac))
         self.lo, self.hi = lo, hi
 
     @property

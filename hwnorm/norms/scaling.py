@@ -1,0 +1,140 @@
+"""What norms that multiply a row by one scale have in common: widths, eps, error terms."""
+
+from math import ceil, log2, sqrt
+
+from hwnorm.approx import ReciprocalRoot
+from hwnorm.fixed import Fixed
+from hwnorm.norms.base import Norm
+from hwnorm.ops import MULTIPLIER_BITS, const
+
+
+class ScalingNorm(Norm):
+    """A norm ``y = element * scale * gamma + beta``, with ``scale = constant / sqrt(total)``."""
+
+    @property
+    def gain(self):
+        """The largest ``|gamma + offset|`` that can be stored; 1 without gamma."""
+        if self.gamma is None:
+            return 1.0
+        ends = (v * self.gamma.lsb + self.gamma_offset for v in (self.gamma.lo, self.gamma.hi))
+        return max(abs(v) for v in ends)
+
+    @property
+    def _full_ulp(self):
+        """The largest scaled element in ulp, of those whose y does not saturate."""
+        shift = 0.0 if self.beta is None else max(-self.beta.lo, self.beta.hi) * self.beta.lsb
+        reach = 2.0 ** (self.y.width - 1) + shift * 2.0**self.y.frac
+        return min(reach, self.peak * self.gain * 2.0**self.y.frac)
+
+    @property
+    def peak(self):
+        """The largest ``|y|`` before gamma and beta (Cauchy-Schwarz)."""
+        return sqrt(self.dim)
+
+    def root(self, total, scale):
+        """``scale / sqrt(total)`` as wide as the error budget of y asks.
+
+        Parameters
+        ----------
+        total : Wire or Fixed
+            Its interval is what counts.
+        scale : float
+        """
+        sig_bits = self.y.width + self.rsqrt.guard_bits
+        return ReciprocalRoot(
+            arg=total if isinstance(total, Fixed) else total.fmt,
+            method=self.rsqrt.method,
+            segments=self.rsqrt.segments_for(2.0 ** -(sig_bits + 1)),
+            sig_bits=sig_bits,
+            mantissa_bits=sig_bits + 1,
+            scale=scale,
+        )
+
+    @property
+    def eps_weight(self):
+        """What eps is multiplied by, and the smallest total it is added to, in its lsb."""
+        raise TypeError(f"{self.kind} has no eps")
+
+    @property
+    def _eps_exact(self):
+        """Eps in units of the lsb of a total of squares."""
+        return self.eps_weight[0] * self.eps * 2.0 ** (2 * self.x.frac)
+
+    @property
+    def eps_constant(self):
+        """Eps as it is added to the total, a constant wire that is never zero.
+
+        It has at least the fraction bits of a square of x, and as many more as the error
+        budget asks.
+        """
+        exact, extra = self._eps_exact, 0
+        if exact < 0.5:
+            extra = ceil(log2(50 / exact))
+        budget = 2.0 ** -(self.rsqrt.guard_bits + 4)
+        while self._eps_ulp(round(exact * 2**extra) / 2**extra) > budget:
+            extra += 1
+        return const(self.eps_weight[0] * self.eps, 2 * self.x.frac + extra)
+
+    @property
+    def eps_used(self):
+        """The eps that is added, in real units."""
+        fmt = self.eps_constant.fmt
+        return fmt.lo * fmt.lsb / self.eps_weight[0]
+
+    @property
+    def eps_ulp(self):
+        """What the rounding of eps does to y, at its worst, in ulp."""
+        fmt = self.eps_constant.fmt
+        return self._eps_ulp(fmt.lo * 2.0 ** (2 * self.x.frac - fmt.frac))
+
+    def _eps_ulp(self, used):
+        # |y| <= peak * gain * sqrt(S / (S + eps)) for a total S. The change of y with eps is
+        # largest at S = eps/2, or at the smallest S there is.
+        exact = self._eps_exact
+        worst = max(exact / 2, self.eps_weight[1])
+        rest = worst + min(exact, used)
+        scale = self.peak * self.gain * 2.0**self.y.frac
+        return scale * sqrt(worst) * 0.5 * abs(exact - used) / rest**1.5
+
+    def unit_frac(self, after):
+        """Fraction bits of the normalised element, before gamma.
+
+        Parameters
+        ----------
+        after : bool
+            Whether gamma or beta follow; without, the element is the output.
+        """
+        if not after:
+            return self.y.frac
+        frac = self.y.frac + self.rsqrt.guard_bits + max(0, ceil(log2(self.gain)))
+        width = Fixed(0, self._unit_peak(frac), 0).width + 1
+        # One bit too many for a hardware multiplier costs a second one, and buys little.
+        return frac - (width == MULTIPLIER_BITS + 1)
+
+    def _unit_peak(self, frac):
+        return ceil(self.peak * (1 + 2.0**-4) * 2.0**frac) + 1
+
+    def normalised(self, element, inv, after):
+        """``element * inv`` rounded, and narrowed by the theorem that bounds it."""
+        frac = self.unit_frac(after)
+        scaled = element * inv
+        unit = scaled.round(frac, "nearest_up" if after else self.rounding)
+        top = ceil(self.peak * (1 + self.scale_error) * 2.0**frac) + 1
+        return unit.within(-top, top).named("unit")
+
+    @property
+    def scale_error(self):
+        """Proven relative error of the row's scale."""
+        raise TypeError(f"{self.kind} has no scale")
+
+    def scale_terms(self, after):
+        """The error terms of norms that multiply by a scale."""
+        lsb_ulp = 2.0 ** (self.y.frac - self.unit_frac(after))
+        terms = {
+            "rounding of y": 1.0 if self.rounding == "floor" else 0.5,
+            "scale": self._full_ulp * self.scale_error,
+            "eps": self.eps_ulp,
+        }
+        if after:
+            terms["rounding before gamma"] = 0.5 * lsb_ulp * self.gain
+        return terms
