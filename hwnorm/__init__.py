@@ -1,5 +1,7 @@
 """Normalisation layers without dividers or square roots: one description, model and RTL."""
 
+from hwnorm.design import load
+from hwnorm.export import verilog
 from hwnorm.fixed import Fixed
 from hwnorm.hdl import RowEngine
 from hwnorm.measure import golden, measure
@@ -12,6 +14,8 @@ __version__ = "0.1.0"
 
 def component(design):
     """A design as an ``amaranth.lib.wiring.Component``: see `hwnorm.hdl.RowEngine`."""
+    # Asked before there is an object, which Amaranth would complain about as unused.
+    design.require_hardware()
     return RowEngine(design)
 
 
@@ -24,7 +28,9 @@ __all__ = [
     "__version__",
     "component",
     "golden",
+    "load",
     "measure",
     "model",
     "simulate",
+    "verilog",
 ]

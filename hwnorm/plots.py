@@ -25,6 +25,8 @@ def _figure():
 
 
 def _save(figure, path):
+    from matplotlib import rc_context
+
     path = Path(path)
     kind = path.suffix.lstrip(".")
     if kind not in ("png", "svg", "pdf"):
@@ -33,7 +35,8 @@ def _save(figure, path):
     metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150, metadata=metadata[kind])
+        with rc_context({"svg.hashsalt": "hwnorm"}):
+            figure.savefig(path, dpi=150, metadata=metadata[kind])
     except OSError as error:
         raise ValueError(f"output {path} must be writable, got: {error.strerror}") from None
 
@@ -67,11 +70,11 @@ def draw_error_histogram(errors, path, title):
             label="largest error seen" if side > 0 else None,
         )  # fmt: skip
     axes.set_yscale("log")
-    axes.set_ylim(0.5, ideal[0].max() * 30)
+    axes.set_ylim(0.5, ideal[0].max() * 3)
     axes.set_xlabel("error of y in ulp")
     axes.set_ylabel("elements")
     axes.set_title(title, fontsize=9)
-    axes.legend(loc="upper center", ncols=4, fontsize=8, frameon=False)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     _save(figure, path)
 
 

@@ -33,6 +33,8 @@ class ReciprocalRoot:
         Fraction bits of the mantissa that the table sees.
     scale : float
         Positive.
+    step : int
+        Arguments differ by multiples of it; it tells which table entries are reached.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class ReciprocalRoot:
     sig_bits: int
     mantissa_bits: int
     scale: float = 1.0
+    step: int = 1
 
     def __post_init__(self):
         if self.arg.lo < 1:
@@ -128,7 +131,7 @@ class ReciprocalRoot:
     @property
     def unreachable(self):
         """Table entries that no argument reaches."""
-        return unreachable_entries(self.arg, self.table.index_bits, self.word_bits)
+        return unreachable_entries(self.arg, self.table.index_bits, self.word_bits, self.step)
 
     def __call__(self, v):
         """Build it on a wire; returns a `Scaled`."""

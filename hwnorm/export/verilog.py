@@ -74,6 +74,7 @@ def verilog(design, name=None):
     ValueError
         If the design has a model only.
     """
+    design.require_hardware()
     top = top_name(name or f"{design.kind}_{design.dim}")
     shell = AxiStreamTop(design)
     with _builtin_yosys():

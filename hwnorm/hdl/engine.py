@@ -46,8 +46,7 @@ class RowEngine(wiring.Component):
     """
 
     def __init__(self, design):
-        if design.rsqrt.method == "exact":
-            raise ValueError("rsqrt.method exact is a model only, it has no hardware")
+        design.require_hardware()
         self.design = design
         flows, period, lanes = design.flows, design.period_ns, design.lanes
         self.gather = Pipeline(flows.gather, period, lanes)

@@ -311,6 +311,11 @@ class Norm:
         inside = sum(flow.schedule(self.period_ns).latency for flow in pipelines)
         return self.beats + inside + reduce + SHELL_CYCLES
 
+    def require_hardware(self):
+        """Raise ValueError if the design has a model only."""
+        if self.rsqrt.method == "exact":
+            raise ValueError("rsqrt.method exact is a model only, it has no hardware")
+
     @property
     def bound_ulp(self):
         """Proven bound of ``|y - golden|`` in ulp of y, for the stored gamma and beta."""

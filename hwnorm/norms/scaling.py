@@ -41,13 +41,16 @@ class ScalingNorm(Norm):
         scale : float
         """
         sig_bits = self.y.width + self.rsqrt.guard_bits
+        arg = total if isinstance(total, Fixed) else total.fmt
         return ReciprocalRoot(
-            arg=total if isinstance(total, Fixed) else total.fmt,
+            arg=arg,
             method=self.rsqrt.method,
             segments=self.rsqrt.segments_for(2.0 ** -(sig_bits + 1)),
             sig_bits=sig_bits,
             mantissa_bits=sig_bits + 1,
             scale=scale,
+            # Below the lsb of a square there is nothing but eps.
+            step=1 << arg.frac - 2 * self.x.frac,
         )
 
     @property

@@ -75,6 +75,7 @@ def simulate(
     TimeoutError
         If the design stops giving rows.
     """
+    design.require_hardware()
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not 0 <= stall < 1:
