@@ -129,13 +129,14 @@ class ParameterStore(wiring.Component):
     def __init__(self, design, name, words):
         self.name, self.words = name, words
         self.beats, self.lanes = design.beats, design.lanes
-        self.loader = Pipeline(design.flows.load[name], design.period_ns, design.lanes)
-        self.fields = {key: w.fmt for key, w in self.loader.flow.outputs.items()}
+        flow = design.flows.load[name]
+        self.fields = {key: wire.fmt for key, wire in flow.outputs.items()}
         members = {"beat": In(range(max(self.beats, 2))), "framing_error": Out(1)}
         for key, fmt in self.fields.items():
             members |= {f"{key}_{lane}": Out(shape(fmt)) for lane in range(self.lanes)}
         self.writable = design.store == "ram"
         if self.writable:
+            self.loader = Pipeline(flow, design.period_ns, design.lanes)
             members["i"] = In(row_signature(design.parameters[name], self.lanes))
         super().__init__(members)
 

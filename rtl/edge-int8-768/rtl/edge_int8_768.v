@@ -195,7 +195,6 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   wire accept;
   input aclk;
   wire aclk;
-  (* init = 8'h00 *)
   wire [7:0] beat;
   input clear;
   wire clear;
@@ -327,7 +326,6 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   initial solved_c3 = 1'h0;
   reg solved_c4;
   initial solved_c4 = 1'h0;
-  (* init = 1'h0 *)
   wire solved_c5;
   wire [23:0] sumsq;
   wire [14:0] sumsq_0;
@@ -967,25 +965,21 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   input rst;
   wire rst;
   wire saturated_0;
-  (* init = 1'h0 *)
   wire saturated_0_97;
   output saturated_0_c4;
   reg saturated_0_c4;
   initial saturated_0_c4 = 1'h0;
   wire saturated_1;
-  (* init = 1'h0 *)
   wire saturated_1_98;
   output saturated_1_c4;
   reg saturated_1_c4;
   initial saturated_1_c4 = 1'h0;
   wire saturated_2;
-  (* init = 1'h0 *)
   wire saturated_2_99;
   output saturated_2_c4;
   reg saturated_2_c4;
   initial saturated_2_c4 = 1'h0;
   wire saturated_3;
-  (* init = 1'h0 *)
   wire saturated_3_100;
   output saturated_3_c4;
   reg saturated_3_c4;
@@ -1011,25 +1005,21 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   wire [7:0] x_2;
   wire [7:0] x_3;
   wire [7:0] y_0;
-  (* init = 8'h00 *)
   wire [7:0] y_0_93;
   output [7:0] y_0_c4;
   reg [7:0] y_0_c4;
   initial y_0_c4 = 8'h00;
   wire [7:0] y_1;
-  (* init = 8'h00 *)
   wire [7:0] y_1_94;
   output [7:0] y_1_c4;
   reg [7:0] y_1_c4;
   initial y_1_c4 = 8'h00;
   wire [7:0] y_2;
-  (* init = 8'h00 *)
   wire [7:0] y_2_95;
   output [7:0] y_2_c4;
   reg [7:0] y_2_c4;
   initial y_2_c4 = 8'h00;
   wire [7:0] y_3;
-  (* init = 8'h00 *)
   wire [7:0] y_3_96;
   output [7:0] y_3_c4;
   reg [7:0] y_3_c4;
@@ -1334,7 +1324,6 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1054_0, port_112
   wire [4:0] n9;
   input aclk;
   wire aclk;
-  (* init = 3'h0 *)
   wire [2:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
@@ -1348,13 +1337,11 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1054_0, port_112
   wire [7:0] port_1125_0;
   input [7:0] port_1126_0;
   wire [7:0] port_1126_0;
-  (* init = 3'h0 *)
   wire [2:0] produce;
   output [32:0] r_data;
   wire [32:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 4'h0 *)
   wire [3:0] r_level;
   reg [2:0] r_port__addr;
   initial r_port__addr = 3'h0;
@@ -1365,7 +1352,6 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1054_0, port_112
   wire rst;
   wire [32:0] w_data;
   wire w_en;
-  (* init = 4'h0 *)
   wire [3:0] w_level;
   reg [2:0] w_port__addr;
   initial w_port__addr = 3'h0;
@@ -1467,13 +1453,9 @@ module edge_int8_768_engine_gather(rst, port_1015_0, mul1_0, mul1_1, mul1_2, mul
   wire [31:0] port_1015_0;
   input rst;
   wire rst;
-  (* init = 15'h0000 *)
   wire [14:0] sumsq_0;
-  (* init = 15'h0000 *)
   wire [14:0] sumsq_1;
-  (* init = 15'h0000 *)
   wire [14:0] sumsq_2;
-  (* init = 15'h0000 *)
   wire [14:0] sumsq_3;
   wire [7:0] x_0;
   wire [7:0] x_1;
@@ -1523,7 +1505,6 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1085_0, p
   wire [2:0] n9;
   input aclk;
   wire aclk;
-  (* init = 1'h0 *)
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
@@ -1531,13 +1512,11 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1085_0, p
   wire [9:0] port_1085_0;
   input [3:0] port_1088_0;
   wire [3:0] port_1088_0;
-  (* init = 1'h0 *)
   wire produce;
   output [13:0] r_data;
   wire [13:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 2'h0 *)
   wire [1:0] r_level;
   reg r_port__addr;
   initial r_port__addr = 1'h0;
@@ -1549,7 +1528,6 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1085_0, p
   wire [13:0] w_data;
   input w_en;
   wire w_en;
-  (* init = 2'h0 *)
   wire [1:0] w_level;
   reg w_port__addr;
   initial w_port__addr = 1'h0;
@@ -1694,7 +1672,6 @@ module edge_int8_768_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, t
   wire [15:0] add4;
   wire [15:0] add5;
   wire [16:0] add6;
-  (* init = 17'h00000 *)
   wire [16:0] add6_c1;
   input [14:0] lane0;
   wire [14:0] lane0;
@@ -1742,7 +1719,6 @@ module edge_int8_768_engine_ring(rst, port__en, drop, commit, read, ready, port_
   wire commit;
   input drop;
   wire drop;
-  (* init = 8'h00 *)
   wire [7:0] head;
   reg [7:0] head_next;
   reg [7:0] pending;
@@ -1761,13 +1737,11 @@ module edge_int8_768_engine_ring(rst, port__en, drop, commit, read, ready, port_
   initial r_data = 32'd0;
   input read;
   wire read;
-  (* init = 32'd0 *)
   wire [31:0] read_data;
   output ready;
   wire ready;
   input rst;
   wire rst;
-  (* init = 8'h00 *)
   wire [7:0] tail;
   reg [7:0] tail_next;
   reg [7:0] used;
@@ -2560,7 +2534,6 @@ module edge_int8_768_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   output [9:0] inv_64;
   reg [9:0] inv_64;
   initial inv_64 = 10'h000;
-  (* init = 10'h000 *)
   wire [9:0] inv_c4;
   wire [3:0] inv_exp;
   output [3:0] inv_exp_66;
@@ -2570,7 +2543,6 @@ module edge_int8_768_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   initial inv_exp_c2 = 4'h0;
   reg [3:0] inv_exp_c3;
   initial inv_exp_c3 = 4'h0;
-  (* init = 4'h0 *)
   wire [3:0] inv_exp_c4;
   wire [4:0] lead_zeros;
   reg [4:0] lead_zeros_c1;
@@ -3515,7 +3487,6 @@ module edge_int8_768_engine_store_gamma(i__valid, rst, i__payload, port__addr, f
   wire [7:0] out_gamma_3;
   input [7:0] port__addr;
   wire [7:0] port__addr;
-  (* init = 8'h00 *)
   wire [7:0] port__addr_18;
   wire [31:0] port__data;
   wire [31:0] port__data_26;

@@ -167,7 +167,6 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   wire accept;
   input aclk;
   wire aclk;
-  (* init = 8'h00 *)
   wire [7:0] beat;
   input clear;
   wire clear;
@@ -264,13 +263,11 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   initial saturated_72 = 1'h0;
   reg [15:0] scalars_c1;
   initial scalars_c1 = 16'h0000;
-  (* init = 16'h0000 *)
   wire [15:0] scalars_c2;
   reg solved_c1;
   initial solved_c1 = 1'h0;
   reg solved_c2;
   initial solved_c2 = 1'h0;
-  (* init = 1'h0 *)
   wire solved_c3;
   wire [22:0] sumsq;
   wire [14:0] sumsq_20;
@@ -797,7 +794,6 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
   output saturated_74;
   reg saturated_74;
   initial saturated_74 = 1'h0;
-  (* init = 1'h0 *)
   wire saturated_c3;
   wire [6:0] scale22;
   reg [6:0] scale22_c1;
@@ -843,7 +839,6 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
   output [7:0] y_72;
   reg [7:0] y_72;
   initial y_72 = 8'h00;
-  (* init = 8'h00 *)
   wire [7:0] y_c3;
   wire [1:0] zeros;
   wire [1:0] zeros_10;
@@ -1274,7 +1269,6 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_124
   wire n9;
   input aclk;
   wire aclk;
-  (* init = 3'h0 *)
   wire [2:0] consume;
   reg [2:0] level;
   initial level = 3'h0;
@@ -1282,13 +1276,11 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_124
   wire [1:0] port_1194_0;
   input [7:0] port_1240_0;
   wire [7:0] port_1240_0;
-  (* init = 3'h0 *)
   wire [2:0] produce;
   output [8:0] r_data;
   wire [8:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 3'h0 *)
   wire [2:0] r_level;
   reg [2:0] r_port__addr;
   initial r_port__addr = 3'h0;
@@ -1299,7 +1291,6 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_124
   wire rst;
   wire [8:0] w_data;
   wire w_en;
-  (* init = 3'h0 *)
   wire [2:0] w_level;
   reg [2:0] w_port__addr;
   initial w_port__addr = 3'h0;
@@ -1433,7 +1424,6 @@ module ice40_log_256_engine_gather(rst, x, sumsq, aclk);
   wire [5:0] scale49;
   wire [6:0] scale56;
   wire [14:0] scale64;
-  (* init = 15'h0000 *)
   wire [14:0] scale64_c1;
   wire [3:0] select13;
   wire [5:0] select21;
@@ -1561,17 +1551,14 @@ module ice40_log_256_engine_queue(rst, r_en, r_rdy, r_data, w_en, w_port__data, 
   wire [2:0] n9;
   input aclk;
   wire aclk;
-  (* init = 1'h0 *)
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  (* init = 1'h0 *)
   wire produce;
   output [15:0] r_data;
   wire [15:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 2'h0 *)
   wire [1:0] r_level;
   reg r_port__addr;
   initial r_port__addr = 1'h0;
@@ -1583,7 +1570,6 @@ module ice40_log_256_engine_queue(rst, r_en, r_rdy, r_data, w_en, w_port__data, 
   wire [15:0] w_data;
   input w_en;
   wire w_en;
-  (* init = 2'h0 *)
   wire [1:0] w_level;
   reg w_port__addr;
   initial w_port__addr = 1'h0;
@@ -1727,7 +1713,6 @@ module ice40_log_256_engine_ring(rst, port__en, drop, commit, read, ready, port_
   wire commit;
   input drop;
   wire drop;
-  (* init = 9'h000 *)
   wire [8:0] head;
   reg [8:0] head_next;
   reg [8:0] pending;
@@ -1746,13 +1731,11 @@ module ice40_log_256_engine_ring(rst, port__en, drop, commit, read, ready, port_
   initial r_data = 8'h00;
   input read;
   wire read;
-  (* init = 8'h00 *)
   wire [7:0] read_data;
   output ready;
   wire ready;
   input rst;
   wire rst;
-  (* init = 9'h000 *)
   wire [8:0] tail;
   reg [8:0] tail_next;
   reg [8:0] used;
@@ -2563,7 +2546,6 @@ module ice40_log_256_engine_solver(rst, inv, sumsq, aclk);
   wire [32:0] stage_38;
   wire [32:0] stage_39;
   wire [15:0] sub16;
-  (* init = 16'h0000 *)
   wire [15:0] sub16_c2;
   wire [4:0] sub6;
   reg [4:0] sub6_c1;
@@ -3927,7 +3909,6 @@ module ice40_log_256_engine_store_gamma_loader(rst, gamma, gamma_log, gamma_nega
   wire aclk;
   wire [10:0] add10;
   wire [13:0] add11;
-  (* init = 14'h0000 *)
   wire [13:0] add11_c2;
   input [7:0] gamma;
   wire [7:0] gamma;
@@ -3944,12 +3925,10 @@ module ice40_log_256_engine_store_gamma_loader(rst, gamma, gamma_log, gamma_nega
   wire less13;
   reg less13_c1;
   initial less13_c1 = 1'h0;
-  (* init = 1'h0 *)
   wire less13_c2;
   wire less15;
   reg less15_c1;
   initial less15_c1 = 1'h0;
-  (* init = 1'h0 *)
   wire less15_c2;
   wire [6:0] log2_c0;
   wire [7:0] normalise5;

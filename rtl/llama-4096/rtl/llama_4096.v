@@ -294,7 +294,6 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   wire accept;
   input aclk;
   wire aclk;
-  (* init = 8'h00 *)
   wire [7:0] beat;
   input clear;
   wire clear;
@@ -528,7 +527,6 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   initial solved_c4 = 1'h0;
   reg solved_c5;
   initial solved_c5 = 1'h0;
-  (* init = 1'h0 *)
   wire solved_c6;
   wire [42:0] sumsq;
   wire [30:0] sumsq_0;
@@ -2218,46 +2216,38 @@ module llama_4096_engine_apply(rst, port_1658_0, port_1679_0, y_0_c5, y_1_c5, y_
   input rst;
   wire rst;
   wire saturated_0;
-  (* init = 1'h0 *)
   wire saturated_0_438;
   output saturated_0_c5;
   reg saturated_0_c5;
   initial saturated_0_c5 = 1'h0;
   wire saturated_1;
-  (* init = 1'h0 *)
   wire saturated_1_439;
   wire saturated_10;
-  (* init = 1'h0 *)
   wire saturated_10_448;
   output saturated_10_c5;
   reg saturated_10_c5;
   initial saturated_10_c5 = 1'h0;
   wire saturated_11;
-  (* init = 1'h0 *)
   wire saturated_11_449;
   output saturated_11_c5;
   reg saturated_11_c5;
   initial saturated_11_c5 = 1'h0;
   wire saturated_12;
-  (* init = 1'h0 *)
   wire saturated_12_450;
   output saturated_12_c5;
   reg saturated_12_c5;
   initial saturated_12_c5 = 1'h0;
   wire saturated_13;
-  (* init = 1'h0 *)
   wire saturated_13_451;
   output saturated_13_c5;
   reg saturated_13_c5;
   initial saturated_13_c5 = 1'h0;
   wire saturated_14;
-  (* init = 1'h0 *)
   wire saturated_14_452;
   output saturated_14_c5;
   reg saturated_14_c5;
   initial saturated_14_c5 = 1'h0;
   wire saturated_15;
-  (* init = 1'h0 *)
   wire saturated_15_453;
   output saturated_15_c5;
   reg saturated_15_c5;
@@ -2266,49 +2256,41 @@ module llama_4096_engine_apply(rst, port_1658_0, port_1679_0, y_0_c5, y_1_c5, y_
   reg saturated_1_c5;
   initial saturated_1_c5 = 1'h0;
   wire saturated_2;
-  (* init = 1'h0 *)
   wire saturated_2_440;
   output saturated_2_c5;
   reg saturated_2_c5;
   initial saturated_2_c5 = 1'h0;
   wire saturated_3;
-  (* init = 1'h0 *)
   wire saturated_3_441;
   output saturated_3_c5;
   reg saturated_3_c5;
   initial saturated_3_c5 = 1'h0;
   wire saturated_4;
-  (* init = 1'h0 *)
   wire saturated_4_442;
   output saturated_4_c5;
   reg saturated_4_c5;
   initial saturated_4_c5 = 1'h0;
   wire saturated_5;
-  (* init = 1'h0 *)
   wire saturated_5_443;
   output saturated_5_c5;
   reg saturated_5_c5;
   initial saturated_5_c5 = 1'h0;
   wire saturated_6;
-  (* init = 1'h0 *)
   wire saturated_6_444;
   output saturated_6_c5;
   reg saturated_6_c5;
   initial saturated_6_c5 = 1'h0;
   wire saturated_7;
-  (* init = 1'h0 *)
   wire saturated_7_445;
   output saturated_7_c5;
   reg saturated_7_c5;
   initial saturated_7_c5 = 1'h0;
   wire saturated_8;
-  (* init = 1'h0 *)
   wire saturated_8_446;
   output saturated_8_c5;
   reg saturated_8_c5;
   initial saturated_8_c5 = 1'h0;
   wire saturated_9;
-  (* init = 1'h0 *)
   wire saturated_9_447;
   output saturated_9_c5;
   reg saturated_9_c5;
@@ -2394,46 +2376,38 @@ module llama_4096_engine_apply(rst, port_1658_0, port_1679_0, y_0_c5, y_1_c5, y_
   wire [15:0] x_8;
   wire [15:0] x_9;
   wire [15:0] y_0;
-  (* init = 16'h0000 *)
   wire [15:0] y_0_422;
   output [15:0] y_0_c5;
   reg [15:0] y_0_c5;
   initial y_0_c5 = 16'h0000;
   wire [15:0] y_1;
-  (* init = 16'h0000 *)
   wire [15:0] y_1_423;
   wire [15:0] y_10;
-  (* init = 16'h0000 *)
   wire [15:0] y_10_432;
   output [15:0] y_10_c5;
   reg [15:0] y_10_c5;
   initial y_10_c5 = 16'h0000;
   wire [15:0] y_11;
-  (* init = 16'h0000 *)
   wire [15:0] y_11_433;
   output [15:0] y_11_c5;
   reg [15:0] y_11_c5;
   initial y_11_c5 = 16'h0000;
   wire [15:0] y_12;
-  (* init = 16'h0000 *)
   wire [15:0] y_12_434;
   output [15:0] y_12_c5;
   reg [15:0] y_12_c5;
   initial y_12_c5 = 16'h0000;
   wire [15:0] y_13;
-  (* init = 16'h0000 *)
   wire [15:0] y_13_435;
   output [15:0] y_13_c5;
   reg [15:0] y_13_c5;
   initial y_13_c5 = 16'h0000;
   wire [15:0] y_14;
-  (* init = 16'h0000 *)
   wire [15:0] y_14_436;
   output [15:0] y_14_c5;
   reg [15:0] y_14_c5;
   initial y_14_c5 = 16'h0000;
   wire [15:0] y_15;
-  (* init = 16'h0000 *)
   wire [15:0] y_15_437;
   output [15:0] y_15_c5;
   reg [15:0] y_15_c5;
@@ -2442,49 +2416,41 @@ module llama_4096_engine_apply(rst, port_1658_0, port_1679_0, y_0_c5, y_1_c5, y_
   reg [15:0] y_1_c5;
   initial y_1_c5 = 16'h0000;
   wire [15:0] y_2;
-  (* init = 16'h0000 *)
   wire [15:0] y_2_424;
   output [15:0] y_2_c5;
   reg [15:0] y_2_c5;
   initial y_2_c5 = 16'h0000;
   wire [15:0] y_3;
-  (* init = 16'h0000 *)
   wire [15:0] y_3_425;
   output [15:0] y_3_c5;
   reg [15:0] y_3_c5;
   initial y_3_c5 = 16'h0000;
   wire [15:0] y_4;
-  (* init = 16'h0000 *)
   wire [15:0] y_4_426;
   output [15:0] y_4_c5;
   reg [15:0] y_4_c5;
   initial y_4_c5 = 16'h0000;
   wire [15:0] y_5;
-  (* init = 16'h0000 *)
   wire [15:0] y_5_427;
   output [15:0] y_5_c5;
   reg [15:0] y_5_c5;
   initial y_5_c5 = 16'h0000;
   wire [15:0] y_6;
-  (* init = 16'h0000 *)
   wire [15:0] y_6_428;
   output [15:0] y_6_c5;
   reg [15:0] y_6_c5;
   initial y_6_c5 = 16'h0000;
   wire [15:0] y_7;
-  (* init = 16'h0000 *)
   wire [15:0] y_7_429;
   output [15:0] y_7_c5;
   reg [15:0] y_7_c5;
   initial y_7_c5 = 16'h0000;
   wire [15:0] y_8;
-  (* init = 16'h0000 *)
   wire [15:0] y_8_430;
   output [15:0] y_8_c5;
   reg [15:0] y_8_c5;
   initial y_8_c5 = 16'h0000;
   wire [15:0] y_9;
-  (* init = 16'h0000 *)
   wire [15:0] y_9_431;
   output [15:0] y_9_c5;
   reg [15:0] y_9_c5;
@@ -3756,7 +3722,6 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_1672_0, port_1865_0
   wire n9;
   input aclk;
   wire aclk;
-  (* init = 4'h0 *)
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
@@ -3794,13 +3759,11 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_1672_0, port_1865_0
   wire [15:0] port_1879_0;
   input [15:0] port_1880_0;
   wire [15:0] port_1880_0;
-  (* init = 4'h0 *)
   wire [3:0] produce;
   output [256:0] r_data;
   wire [256:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 4'h0 *)
   wire [3:0] r_level;
   reg [3:0] r_port__addr;
   initial r_port__addr = 4'h0;
@@ -3811,7 +3774,6 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_1672_0, port_1865_0
   wire rst;
   wire [256:0] w_data;
   wire w_en;
-  (* init = 4'h0 *)
   wire [3:0] w_level;
   reg [3:0] w_port__addr;
   initial w_port__addr = 4'h0;
@@ -3965,37 +3927,21 @@ module llama_4096_engine_gather(rst, port_1627_0, mul1_0, mul1_1, mul1_2, mul1_3
   wire [255:0] port_1627_0;
   input rst;
   wire rst;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_0;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_1;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_10;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_11;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_12;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_13;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_14;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_15;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_2;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_3;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_4;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_5;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_6;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_7;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_8;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_9;
   wire [15:0] x_0;
   wire [15:0] x_1;
@@ -4117,7 +4063,6 @@ module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1715_0, port
   wire [2:0] n9;
   input aclk;
   wire aclk;
-  (* init = 1'h0 *)
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
@@ -4125,13 +4070,11 @@ module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1715_0, port
   wire [17:0] port_1715_0;
   input [3:0] port_1719_0;
   wire [3:0] port_1719_0;
-  (* init = 1'h0 *)
   wire produce;
   output [21:0] r_data;
   wire [21:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 2'h0 *)
   wire [1:0] r_level;
   reg r_port__addr;
   initial r_port__addr = 1'h0;
@@ -4143,7 +4086,6 @@ module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1715_0, port
   wire [21:0] w_data;
   input w_en;
   wire w_en;
-  (* init = 2'h0 *)
   wire [1:0] w_level;
   reg w_port__addr;
   initial w_port__addr = 1'h0;
@@ -4364,7 +4306,6 @@ module llama_4096_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane
   reg [33:0] add29_c1;
   initial add29_c1 = 34'h000000000;
   wire [34:0] add30;
-  (* init = 35'h000000000 *)
   wire [34:0] add30_c2;
   input [30:0] lane0;
   wire [30:0] lane0;
@@ -4452,7 +4393,6 @@ module llama_4096_engine_ring(rst, port__en, drop, commit, read, ready, port__da
   wire commit;
   input drop;
   wire drop;
-  (* init = 9'h000 *)
   wire [8:0] head;
   reg [8:0] head_next;
   reg [8:0] pending;
@@ -4471,13 +4411,11 @@ module llama_4096_engine_ring(rst, port__en, drop, commit, read, ready, port__da
   initial r_data = 256'h0000000000000000000000000000000000000000000000000000000000000000;
   input read;
   wire read;
-  (* init = 256'h0000000000000000000000000000000000000000000000000000000000000000 *)
   wire [255:0] read_data;
   output ready;
   wire ready;
   input rst;
   wire rst;
-  (* init = 9'h000 *)
   wire [8:0] tail;
   reg [8:0] tail_next;
   reg [8:0] used;
@@ -5270,7 +5208,6 @@ module llama_4096_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   output [17:0] inv_64;
   reg [17:0] inv_64;
   initial inv_64 = 18'h00000;
-  (* init = 18'h00000 *)
   wire [17:0] inv_c5;
   wire [3:0] inv_exp;
   output [3:0] inv_exp_66;
@@ -5282,7 +5219,6 @@ module llama_4096_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   initial inv_exp_c3 = 4'h0;
   reg [3:0] inv_exp_c4;
   initial inv_exp_c4 = 4'h0;
-  (* init = 4'h0 *)
   wire [3:0] inv_exp_c5;
   wire [4:0] lead_zeros;
   reg [4:0] lead_zeros_c2;
@@ -7237,7 +7173,6 @@ module llama_4096_engine_store_gamma(i__valid, rst, i__payload, port__addr, fram
   wire [15:0] out_gamma_9;
   input [7:0] port__addr;
   wire [7:0] port__addr;
-  (* init = 8'h00 *)
   wire [7:0] port__addr_42;
   wire [255:0] port__data;
   wire [255:0] port__data_62;

@@ -293,7 +293,6 @@ module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__
   wire accept;
   input aclk;
   wire aclk;
-  (* init = 3'h0 *)
   wire [2:0] beat;
   input clear;
   wire clear;
@@ -525,7 +524,6 @@ module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__
   initial solved_c3 = 1'h0;
   reg solved_c4;
   initial solved_c4 = 1'h0;
-  (* init = 1'h0 *)
   wire solved_c5;
   wire [37:0] sumsq;
   wire [30:0] sumsq_0;
@@ -2206,46 +2204,38 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   input rst;
   wire rst;
   wire saturated_0;
-  (* init = 1'h0 *)
   wire saturated_0_438;
   output saturated_0_c5;
   reg saturated_0_c5;
   initial saturated_0_c5 = 1'h0;
   wire saturated_1;
-  (* init = 1'h0 *)
   wire saturated_1_439;
   wire saturated_10;
-  (* init = 1'h0 *)
   wire saturated_10_448;
   output saturated_10_c5;
   reg saturated_10_c5;
   initial saturated_10_c5 = 1'h0;
   wire saturated_11;
-  (* init = 1'h0 *)
   wire saturated_11_449;
   output saturated_11_c5;
   reg saturated_11_c5;
   initial saturated_11_c5 = 1'h0;
   wire saturated_12;
-  (* init = 1'h0 *)
   wire saturated_12_450;
   output saturated_12_c5;
   reg saturated_12_c5;
   initial saturated_12_c5 = 1'h0;
   wire saturated_13;
-  (* init = 1'h0 *)
   wire saturated_13_451;
   output saturated_13_c5;
   reg saturated_13_c5;
   initial saturated_13_c5 = 1'h0;
   wire saturated_14;
-  (* init = 1'h0 *)
   wire saturated_14_452;
   output saturated_14_c5;
   reg saturated_14_c5;
   initial saturated_14_c5 = 1'h0;
   wire saturated_15;
-  (* init = 1'h0 *)
   wire saturated_15_453;
   output saturated_15_c5;
   reg saturated_15_c5;
@@ -2254,49 +2244,41 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   reg saturated_1_c5;
   initial saturated_1_c5 = 1'h0;
   wire saturated_2;
-  (* init = 1'h0 *)
   wire saturated_2_440;
   output saturated_2_c5;
   reg saturated_2_c5;
   initial saturated_2_c5 = 1'h0;
   wire saturated_3;
-  (* init = 1'h0 *)
   wire saturated_3_441;
   output saturated_3_c5;
   reg saturated_3_c5;
   initial saturated_3_c5 = 1'h0;
   wire saturated_4;
-  (* init = 1'h0 *)
   wire saturated_4_442;
   output saturated_4_c5;
   reg saturated_4_c5;
   initial saturated_4_c5 = 1'h0;
   wire saturated_5;
-  (* init = 1'h0 *)
   wire saturated_5_443;
   output saturated_5_c5;
   reg saturated_5_c5;
   initial saturated_5_c5 = 1'h0;
   wire saturated_6;
-  (* init = 1'h0 *)
   wire saturated_6_444;
   output saturated_6_c5;
   reg saturated_6_c5;
   initial saturated_6_c5 = 1'h0;
   wire saturated_7;
-  (* init = 1'h0 *)
   wire saturated_7_445;
   output saturated_7_c5;
   reg saturated_7_c5;
   initial saturated_7_c5 = 1'h0;
   wire saturated_8;
-  (* init = 1'h0 *)
   wire saturated_8_446;
   output saturated_8_c5;
   reg saturated_8_c5;
   initial saturated_8_c5 = 1'h0;
   wire saturated_9;
-  (* init = 1'h0 *)
   wire saturated_9_447;
   output saturated_9_c5;
   reg saturated_9_c5;
@@ -2382,46 +2364,38 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   wire [15:0] x_8;
   wire [15:0] x_9;
   wire [15:0] y_0;
-  (* init = 16'h0000 *)
   wire [15:0] y_0_422;
   output [15:0] y_0_c5;
   reg [15:0] y_0_c5;
   initial y_0_c5 = 16'h0000;
   wire [15:0] y_1;
-  (* init = 16'h0000 *)
   wire [15:0] y_1_423;
   wire [15:0] y_10;
-  (* init = 16'h0000 *)
   wire [15:0] y_10_432;
   output [15:0] y_10_c5;
   reg [15:0] y_10_c5;
   initial y_10_c5 = 16'h0000;
   wire [15:0] y_11;
-  (* init = 16'h0000 *)
   wire [15:0] y_11_433;
   output [15:0] y_11_c5;
   reg [15:0] y_11_c5;
   initial y_11_c5 = 16'h0000;
   wire [15:0] y_12;
-  (* init = 16'h0000 *)
   wire [15:0] y_12_434;
   output [15:0] y_12_c5;
   reg [15:0] y_12_c5;
   initial y_12_c5 = 16'h0000;
   wire [15:0] y_13;
-  (* init = 16'h0000 *)
   wire [15:0] y_13_435;
   output [15:0] y_13_c5;
   reg [15:0] y_13_c5;
   initial y_13_c5 = 16'h0000;
   wire [15:0] y_14;
-  (* init = 16'h0000 *)
   wire [15:0] y_14_436;
   output [15:0] y_14_c5;
   reg [15:0] y_14_c5;
   initial y_14_c5 = 16'h0000;
   wire [15:0] y_15;
-  (* init = 16'h0000 *)
   wire [15:0] y_15_437;
   output [15:0] y_15_c5;
   reg [15:0] y_15_c5;
@@ -2430,49 +2404,41 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   reg [15:0] y_1_c5;
   initial y_1_c5 = 16'h0000;
   wire [15:0] y_2;
-  (* init = 16'h0000 *)
   wire [15:0] y_2_424;
   output [15:0] y_2_c5;
   reg [15:0] y_2_c5;
   initial y_2_c5 = 16'h0000;
   wire [15:0] y_3;
-  (* init = 16'h0000 *)
   wire [15:0] y_3_425;
   output [15:0] y_3_c5;
   reg [15:0] y_3_c5;
   initial y_3_c5 = 16'h0000;
   wire [15:0] y_4;
-  (* init = 16'h0000 *)
   wire [15:0] y_4_426;
   output [15:0] y_4_c5;
   reg [15:0] y_4_c5;
   initial y_4_c5 = 16'h0000;
   wire [15:0] y_5;
-  (* init = 16'h0000 *)
   wire [15:0] y_5_427;
   output [15:0] y_5_c5;
   reg [15:0] y_5_c5;
   initial y_5_c5 = 16'h0000;
   wire [15:0] y_6;
-  (* init = 16'h0000 *)
   wire [15:0] y_6_428;
   output [15:0] y_6_c5;
   reg [15:0] y_6_c5;
   initial y_6_c5 = 16'h0000;
   wire [15:0] y_7;
-  (* init = 16'h0000 *)
   wire [15:0] y_7_429;
   output [15:0] y_7_c5;
   reg [15:0] y_7_c5;
   initial y_7_c5 = 16'h0000;
   wire [15:0] y_8;
-  (* init = 16'h0000 *)
   wire [15:0] y_8_430;
   output [15:0] y_8_c5;
   reg [15:0] y_8_c5;
   initial y_8_c5 = 16'h0000;
   wire [15:0] y_9;
-  (* init = 16'h0000 *)
   wire [15:0] y_9_431;
   output [15:0] y_9_c5;
   reg [15:0] y_9_c5;
@@ -3744,7 +3710,6 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   wire n9;
   input aclk;
   wire aclk;
-  (* init = 4'h0 *)
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
@@ -3782,13 +3747,11 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   wire [15:0] port_1880_0;
   input [15:0] port_1881_0;
   wire [15:0] port_1881_0;
-  (* init = 4'h0 *)
   wire [3:0] produce;
   output [256:0] r_data;
   wire [256:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 4'h0 *)
   wire [3:0] r_level;
   reg [3:0] r_port__addr;
   initial r_port__addr = 4'h0;
@@ -3799,7 +3762,6 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   wire rst;
   wire [256:0] w_data;
   wire w_en;
-  (* init = 4'h0 *)
   wire [3:0] w_level;
   reg [3:0] w_port__addr;
   initial w_port__addr = 4'h0;
@@ -3953,37 +3915,21 @@ module qk_128_engine_gather(rst, port_1631_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
   wire [255:0] port_1631_0;
   input rst;
   wire rst;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_0;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_1;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_10;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_11;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_12;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_13;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_14;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_15;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_2;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_3;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_4;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_5;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_6;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_7;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_8;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_9;
   wire [15:0] x_0;
   wire [15:0] x_1;
@@ -4109,7 +4055,6 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1717_0, port_172
   wire n9;
   input aclk;
   wire aclk;
-  (* init = 2'h0 *)
   wire [1:0] consume;
   reg [1:0] level;
   initial level = 2'h0;
@@ -4117,13 +4062,11 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1717_0, port_172
   wire [17:0] port_1717_0;
   input [3:0] port_1720_0;
   wire [3:0] port_1720_0;
-  (* init = 2'h0 *)
   wire [1:0] produce;
   output [21:0] r_data;
   wire [21:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 2'h0 *)
   wire [1:0] r_level;
   reg [1:0] r_port__addr;
   initial r_port__addr = 2'h0;
@@ -4135,7 +4078,6 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1717_0, port_172
   wire [21:0] w_data;
   input w_en;
   wire w_en;
-  (* init = 2'h0 *)
   wire [1:0] w_level;
   reg [1:0] w_port__addr;
   initial w_port__addr = 2'h0;
@@ -4360,7 +4302,6 @@ module qk_128_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane4, l
   reg [33:0] add29_c1;
   initial add29_c1 = 34'h000000000;
   wire [34:0] add30;
-  (* init = 35'h000000000 *)
   wire [34:0] add30_c2;
   input [30:0] lane0;
   wire [30:0] lane0;
@@ -4448,7 +4389,6 @@ module qk_128_engine_ring(rst, port__en, drop, commit, read, ready, port__data, 
   wire commit;
   input drop;
   wire drop;
-  (* init = 5'h00 *)
   wire [4:0] head;
   reg [4:0] head_next;
   reg [3:0] pending;
@@ -4467,13 +4407,11 @@ module qk_128_engine_ring(rst, port__en, drop, commit, read, ready, port__data, 
   initial r_data = 256'h0000000000000000000000000000000000000000000000000000000000000000;
   input read;
   wire read;
-  (* init = 256'h0000000000000000000000000000000000000000000000000000000000000000 *)
   wire [255:0] read_data;
   output ready;
   wire ready;
   input rst;
   wire rst;
-  (* init = 5'h00 *)
   wire [4:0] tail;
   reg [4:0] tail_next;
   reg [4:0] used;
@@ -5266,7 +5204,6 @@ module qk_128_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   output [17:0] inv_64;
   reg [17:0] inv_64;
   initial inv_64 = 18'h00000;
-  (* init = 18'h00000 *)
   wire [17:0] inv_c4;
   wire [3:0] inv_exp;
   output [3:0] inv_exp_66;
@@ -5276,7 +5213,6 @@ module qk_128_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   initial inv_exp_c2 = 4'h0;
   reg [3:0] inv_exp_c3;
   initial inv_exp_c3 = 4'h0;
-  (* init = 4'h0 *)
   wire [3:0] inv_exp_c4;
   wire [4:0] lead_zeros;
   reg [4:0] lead_zeros_c1;
@@ -7229,7 +7165,6 @@ module qk_128_engine_store_gamma(i__valid, rst, i__payload, port__addr, framing_
   wire [15:0] out_gamma_9;
   input [2:0] port__addr;
   wire [2:0] port__addr;
-  (* init = 3'h0 *)
   wire [2:0] port__addr_42;
   wire [255:0] port__data;
   wire [255:0] port__data_62;

@@ -231,7 +231,6 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   wire accept;
   input aclk;
   wire aclk;
-  (* init = 7'h00 *)
   wire [6:0] beat;
   input clear;
   wire clear;
@@ -403,7 +402,6 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   initial solved_c5 = 1'h0;
   reg solved_c6;
   initial solved_c6 = 1'h0;
-  (* init = 1'h0 *)
   wire solved_c7;
   wire [55:0] sumsq;
   wire [46:0] sumsq_0;
@@ -1486,49 +1484,41 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   input rst;
   wire rst;
   wire saturated_0;
-  (* init = 1'h0 *)
   wire saturated_0_238;
   output saturated_0_c5;
   reg saturated_0_c5;
   initial saturated_0_c5 = 1'h0;
   wire saturated_1;
-  (* init = 1'h0 *)
   wire saturated_1_239;
   output saturated_1_c5;
   reg saturated_1_c5;
   initial saturated_1_c5 = 1'h0;
   wire saturated_2;
-  (* init = 1'h0 *)
   wire saturated_2_240;
   output saturated_2_c5;
   reg saturated_2_c5;
   initial saturated_2_c5 = 1'h0;
   wire saturated_3;
-  (* init = 1'h0 *)
   wire saturated_3_241;
   output saturated_3_c5;
   reg saturated_3_c5;
   initial saturated_3_c5 = 1'h0;
   wire saturated_4;
-  (* init = 1'h0 *)
   wire saturated_4_242;
   output saturated_4_c5;
   reg saturated_4_c5;
   initial saturated_4_c5 = 1'h0;
   wire saturated_5;
-  (* init = 1'h0 *)
   wire saturated_5_243;
   output saturated_5_c5;
   reg saturated_5_c5;
   initial saturated_5_c5 = 1'h0;
   wire saturated_6;
-  (* init = 1'h0 *)
   wire saturated_6_244;
   output saturated_6_c5;
   reg saturated_6_c5;
   initial saturated_6_c5 = 1'h0;
   wire saturated_7;
-  (* init = 1'h0 *)
   wire saturated_7_245;
   output saturated_7_c5;
   reg saturated_7_c5;
@@ -1574,49 +1564,41 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   wire [23:0] x_6;
   wire [23:0] x_7;
   wire [15:0] y_0;
-  (* init = 16'h0000 *)
   wire [15:0] y_0_230;
   output [15:0] y_0_c5;
   reg [15:0] y_0_c5;
   initial y_0_c5 = 16'h0000;
   wire [15:0] y_1;
-  (* init = 16'h0000 *)
   wire [15:0] y_1_231;
   output [15:0] y_1_c5;
   reg [15:0] y_1_c5;
   initial y_1_c5 = 16'h0000;
   wire [15:0] y_2;
-  (* init = 16'h0000 *)
   wire [15:0] y_2_232;
   output [15:0] y_2_c5;
   reg [15:0] y_2_c5;
   initial y_2_c5 = 16'h0000;
   wire [15:0] y_3;
-  (* init = 16'h0000 *)
   wire [15:0] y_3_233;
   output [15:0] y_3_c5;
   reg [15:0] y_3_c5;
   initial y_3_c5 = 16'h0000;
   wire [15:0] y_4;
-  (* init = 16'h0000 *)
   wire [15:0] y_4_234;
   output [15:0] y_4_c5;
   reg [15:0] y_4_c5;
   initial y_4_c5 = 16'h0000;
   wire [15:0] y_5;
-  (* init = 16'h0000 *)
   wire [15:0] y_5_235;
   output [15:0] y_5_c5;
   reg [15:0] y_5_c5;
   initial y_5_c5 = 16'h0000;
   wire [15:0] y_6;
-  (* init = 16'h0000 *)
   wire [15:0] y_6_236;
   output [15:0] y_6_c5;
   reg [15:0] y_6_c5;
   initial y_6_c5 = 16'h0000;
   wire [15:0] y_7;
-  (* init = 16'h0000 *)
   wire [15:0] y_7_237;
   output [15:0] y_7_c5;
   reg [15:0] y_7_c5;
@@ -2311,7 +2293,6 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   wire n9;
   input aclk;
   wire aclk;
-  (* init = 4'h0 *)
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
@@ -2333,13 +2314,11 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   wire [15:0] port_2342_0;
   input [15:0] port_2343_0;
   wire [15:0] port_2343_0;
-  (* init = 4'h0 *)
   wire [3:0] produce;
   output [128:0] r_data;
   wire [128:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 4'h0 *)
   wire [3:0] r_level;
   reg [3:0] r_port__addr;
   initial r_port__addr = 4'h0;
@@ -2350,7 +2329,6 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   wire rst;
   wire [128:0] w_data;
   wire w_en;
-  (* init = 4'h0 *)
   wire [3:0] w_level;
   reg [3:0] w_port__addr;
   initial w_port__addr = 4'h0;
@@ -2472,21 +2450,13 @@ module smollm2_engine_gather(rst, port_2165_0, mul1_0, mul1_1, mul1_2, mul1_3, m
   wire [191:0] port_2165_0;
   input rst;
   wire rst;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_0;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_1;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_2;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_3;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_4;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_5;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_6;
-  (* init = 47'h000000000000 *)
   wire [46:0] sumsq_7;
   wire [23:0] x_0;
   wire [23:0] x_1;
@@ -2560,7 +2530,6 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2249_0, port_22
   wire [2:0] n9;
   input aclk;
   wire aclk;
-  (* init = 1'h0 *)
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
@@ -2568,13 +2537,11 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2249_0, port_22
   wire [17:0] port_2249_0;
   input [4:0] port_2254_0;
   wire [4:0] port_2254_0;
-  (* init = 1'h0 *)
   wire produce;
   output [22:0] r_data;
   wire [22:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 2'h0 *)
   wire [1:0] r_level;
   reg r_port__addr;
   initial r_port__addr = 1'h0;
@@ -2586,7 +2553,6 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2249_0, port_22
   wire [22:0] w_data;
   input w_en;
   wire w_en;
-  (* init = 2'h0 *)
   wire [1:0] w_level;
   reg w_port__addr;
   initial w_port__addr = 1'h0;
@@ -2757,7 +2723,6 @@ module smollm2_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane4, 
   reg [48:0] add13_c1;
   initial add13_c1 = 49'h0000000000000;
   wire [49:0] add14;
-  (* init = 50'h0000000000000 *)
   wire [49:0] add14_c2;
   wire [47:0] add8;
   wire [47:0] add9;
@@ -2823,7 +2788,6 @@ module smollm2_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
   wire commit;
   input drop;
   wire drop;
-  (* init = 7'h00 *)
   wire [6:0] head;
   reg [6:0] head_next;
   reg [6:0] pending;
@@ -2842,13 +2806,11 @@ module smollm2_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
   initial r_data = 192'h000000000000000000000000000000000000000000000000;
   input read;
   wire read;
-  (* init = 192'h000000000000000000000000000000000000000000000000 *)
   wire [191:0] read_data;
   output ready;
   wire ready;
   input rst;
   wire rst;
-  (* init = 7'h00 *)
   wire [6:0] tail;
   reg [6:0] tail_next;
   reg [6:0] used;
@@ -4539,7 +4501,6 @@ module smollm2_engine_solver(rst, inv_98, inv_exp_100, sumsq, aclk);
   output [17:0] inv_98;
   reg [17:0] inv_98;
   initial inv_98 = 18'h00000;
-  (* init = 18'h00000 *)
   wire [17:0] inv_c6;
   wire [4:0] inv_exp;
   output [4:0] inv_exp_100;
@@ -4553,7 +4514,6 @@ module smollm2_engine_solver(rst, inv_98, inv_exp_100, sumsq, aclk);
   initial inv_exp_c4 = 5'h00;
   reg [4:0] inv_exp_c5;
   initial inv_exp_c5 = 5'h00;
-  (* init = 5'h00 *)
   wire [4:0] inv_exp_c6;
   wire [5:0] lead_zeros;
   reg [5:0] lead_zeros_c2;
@@ -4563,7 +4523,6 @@ module smollm2_engine_solver(rst, inv_98, inv_exp_100, sumsq, aclk);
   initial mul15 = 23'h000000;
   reg [8:0] port__addr;
   initial port__addr = 9'h000;
-  (* init = 9'h000 *)
   wire [8:0] port__addr_85;
   wire [19:0] port__data;
   wire [12:0] port__data_87;
@@ -4586,7 +4545,6 @@ module smollm2_engine_solver(rst, inv_98, inv_exp_100, sumsq, aclk);
   initial slice4_c2 = 1'h0;
   wire [18:0] slice6;
   wire [8:0] slice8;
-  (* init = 9'h000 *)
   wire [8:0] slice8_c3;
   wire [66:0] stage;
   wire [66:0] stage_71;
@@ -7452,7 +7410,6 @@ module smollm2_engine_store_gamma(i__valid, rst, i__payload, port__addr, framing
   wire [15:0] out_gamma_7;
   input [6:0] port__addr;
   wire [6:0] port__addr;
-  (* init = 7'h00 *)
   wire [6:0] port__addr_26;
   wire [127:0] port__data;
   wire [127:0] port__data_38;

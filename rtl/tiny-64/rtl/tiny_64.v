@@ -265,7 +265,6 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   initial solved_c4 = 1'h0;
   reg solved_c5;
   initial solved_c5 = 1'h0;
-  (* init = 1'h0 *)
   wire solved_c6;
   wire [36:0] sumsq;
   wire [30:0] sumsq_0;
@@ -867,25 +866,21 @@ module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c
   input rst;
   wire rst;
   wire saturated_0;
-  (* init = 1'h0 *)
   wire saturated_0_90;
   output saturated_0_c4;
   reg saturated_0_c4;
   initial saturated_0_c4 = 1'h0;
   wire saturated_1;
-  (* init = 1'h0 *)
   wire saturated_1_91;
   output saturated_1_c4;
   reg saturated_1_c4;
   initial saturated_1_c4 = 1'h0;
   wire saturated_2;
-  (* init = 1'h0 *)
   wire saturated_2_92;
   output saturated_2_c4;
   reg saturated_2_c4;
   initial saturated_2_c4 = 1'h0;
   wire saturated_3;
-  (* init = 1'h0 *)
   wire saturated_3_93;
   output saturated_3_c4;
   reg saturated_3_c4;
@@ -911,25 +906,21 @@ module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c
   wire [15:0] x_2;
   wire [15:0] x_3;
   wire [15:0] y_0;
-  (* init = 16'h0000 *)
   wire [15:0] y_0_86;
   output [15:0] y_0_c4;
   reg [15:0] y_0_c4;
   initial y_0_c4 = 16'h0000;
   wire [15:0] y_1;
-  (* init = 16'h0000 *)
   wire [15:0] y_1_87;
   output [15:0] y_1_c4;
   reg [15:0] y_1_c4;
   initial y_1_c4 = 16'h0000;
   wire [15:0] y_2;
-  (* init = 16'h0000 *)
   wire [15:0] y_2_88;
   output [15:0] y_2_c4;
   reg [15:0] y_2_c4;
   initial y_2_c4 = 16'h0000;
   wire [15:0] y_3;
-  (* init = 16'h0000 *)
   wire [15:0] y_3_89;
   output [15:0] y_3_c4;
   reg [15:0] y_3_c4;
@@ -1224,7 +1215,6 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1030_0, port_1097_0, p
   wire [4:0] n9;
   input aclk;
   wire aclk;
-  (* init = 3'h0 *)
   wire [2:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
@@ -1238,13 +1228,11 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1030_0, port_1097_0, p
   wire [15:0] port_1099_0;
   input [15:0] port_1100_0;
   wire [15:0] port_1100_0;
-  (* init = 3'h0 *)
   wire [2:0] produce;
   output [64:0] r_data;
   wire [64:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 4'h0 *)
   wire [3:0] r_level;
   reg [2:0] r_port__addr;
   initial r_port__addr = 3'h0;
@@ -1255,7 +1243,6 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1030_0, port_1097_0, p
   wire rst;
   wire [64:0] w_data;
   wire w_en;
-  (* init = 4'h0 *)
   wire [3:0] w_level;
   reg [2:0] w_port__addr;
   initial w_port__addr = 3'h0;
@@ -1357,13 +1344,9 @@ module tiny_64_engine_gather(rst, port_990_0, mul1_0, mul1_1, mul1_2, mul1_3, ac
   wire [63:0] port_990_0;
   input rst;
   wire rst;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_0;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_1;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_2;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_3;
   wire [15:0] x_0;
   wire [15:0] x_1;
@@ -1413,7 +1396,6 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1061_0, port_10
   wire [2:0] n9;
   input aclk;
   wire aclk;
-  (* init = 1'h0 *)
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
@@ -1421,13 +1403,11 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1061_0, port_10
   wire [17:0] port_1061_0;
   input [3:0] port_1065_0;
   wire [3:0] port_1065_0;
-  (* init = 1'h0 *)
   wire produce;
   output [21:0] r_data;
   wire [21:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 2'h0 *)
   wire [1:0] r_level;
   reg r_port__addr;
   initial r_port__addr = 1'h0;
@@ -1439,7 +1419,6 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1061_0, port_10
   wire [21:0] w_data;
   input w_en;
   wire w_en;
-  (* init = 2'h0 *)
   wire [1:0] w_level;
   reg w_port__addr;
   initial w_port__addr = 1'h0;
@@ -1584,7 +1563,6 @@ module tiny_64_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, total, 
   wire [31:0] add4;
   wire [31:0] add5;
   wire [32:0] add6;
-  (* init = 33'h000000000 *)
   wire [32:0] add6_c1;
   input [30:0] lane0;
   wire [30:0] lane0;
@@ -1632,7 +1610,6 @@ module tiny_64_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
   wire commit;
   input drop;
   wire drop;
-  (* init = 5'h00 *)
   wire [4:0] head;
   reg [4:0] head_next;
   reg [4:0] pending;
@@ -1651,13 +1628,11 @@ module tiny_64_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
   initial r_data = 64'h0000000000000000;
   input read;
   wire read;
-  (* init = 64'h0000000000000000 *)
   wire [63:0] read_data;
   output ready;
   wire ready;
   input rst;
   wire rst;
-  (* init = 5'h00 *)
   wire [4:0] tail;
   reg [4:0] tail_next;
   reg [4:0] used;
@@ -2450,7 +2425,6 @@ module tiny_64_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   output [17:0] inv_64;
   reg [17:0] inv_64;
   initial inv_64 = 18'h00000;
-  (* init = 18'h00000 *)
   wire [17:0] inv_c5;
   wire [3:0] inv_exp;
   output [3:0] inv_exp_66;
@@ -2462,7 +2436,6 @@ module tiny_64_engine_solver(rst, inv_64, inv_exp_66, sumsq, aclk);
   initial inv_exp_c3 = 4'h0;
   reg [3:0] inv_exp_c4;
   initial inv_exp_c4 = 4'h0;
-  (* init = 4'h0 *)
   wire [3:0] inv_exp_c5;
   wire [4:0] lead_zeros;
   reg [4:0] lead_zeros_c2;

@@ -236,9 +236,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   wire accept_30;
   input aclk;
   wire aclk;
-  (* init = 8'h00 *)
   wire [7:0] beat;
-  (* init = 8'h00 *)
   wire [7:0] beat_73;
   wire [15:0] beta_0;
   wire [15:0] beta_0_75;
@@ -415,7 +413,6 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   initial solved_c6 = 1'h0;
   reg solved_c7;
   initial solved_c7 = 1'h0;
-  (* init = 1'h0 *)
   wire solved_c8;
   wire [25:0] sum;
   wire [25:0] sum_58;
@@ -1330,25 +1327,21 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   output saturated_0_110;
   reg saturated_0_110;
   initial saturated_0_110 = 1'h0;
-  (* init = 1'h0 *)
   wire saturated_0_c6;
   wire saturated_1;
   output saturated_1_112;
   reg saturated_1_112;
   initial saturated_1_112 = 1'h0;
-  (* init = 1'h0 *)
   wire saturated_1_c6;
   wire saturated_2;
   output saturated_2_114;
   reg saturated_2_114;
   initial saturated_2_114 = 1'h0;
-  (* init = 1'h0 *)
   wire saturated_2_c6;
   wire saturated_3;
   output saturated_3_116;
   reg saturated_3_116;
   initial saturated_3_116 = 1'h0;
-  (* init = 1'h0 *)
   wire saturated_3_c6;
   wire [33:0] shiftright10_0;
   wire [33:0] shiftright10_1;
@@ -1375,25 +1368,21 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   output [15:0] y_0_102;
   reg [15:0] y_0_102;
   initial y_0_102 = 16'h0000;
-  (* init = 16'h0000 *)
   wire [15:0] y_0_c6;
   wire [15:0] y_1;
   output [15:0] y_1_104;
   reg [15:0] y_1_104;
   initial y_1_104 = 16'h0000;
-  (* init = 16'h0000 *)
   wire [15:0] y_1_c6;
   wire [15:0] y_2;
   output [15:0] y_2_106;
   reg [15:0] y_2_106;
   initial y_2_106 = 16'h0000;
-  (* init = 16'h0000 *)
   wire [15:0] y_2_c6;
   wire [15:0] y_3;
   output [15:0] y_3_108;
   reg [15:0] y_3_108;
   initial y_3_108 = 16'h0000;
-  (* init = 16'h0000 *)
   wire [15:0] y_3_c6;
   assign n2 = - $signed(n1);
   assign n4 = $signed(n2) + $signed(n3);
@@ -1858,7 +1847,6 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port
   wire n9;
   input aclk;
   wire aclk;
-  (* init = 4'h0 *)
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
@@ -1872,13 +1860,11 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port
   wire [15:0] port_1301_0;
   input [15:0] port_1302_0;
   wire [15:0] port_1302_0;
-  (* init = 4'h0 *)
   wire [3:0] produce;
   output [64:0] r_data;
   wire [64:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 4'h0 *)
   wire [3:0] r_level;
   reg [3:0] r_port__addr;
   initial r_port__addr = 4'h0;
@@ -1889,7 +1875,6 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port
   wire rst;
   wire [64:0] w_data;
   wire w_en;
-  (* init = 4'h0 *)
   wire [3:0] w_level;
   reg [3:0] w_port__addr;
   initial w_port__addr = 4'h0;
@@ -1995,21 +1980,13 @@ module vit_layernorm_768_engine_gather(rst, port_1115_0, mul1_0, mul1_1, mul1_2,
   wire [63:0] port_1115_0;
   input rst;
   wire rst;
-  (* init = 16'h0000 *)
   wire [15:0] sum_0;
-  (* init = 16'h0000 *)
   wire [15:0] sum_1;
-  (* init = 16'h0000 *)
   wire [15:0] sum_2;
-  (* init = 16'h0000 *)
   wire [15:0] sum_3;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_0;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_1;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_2;
-  (* init = 31'h00000000 *)
   wire [30:0] sumsq_3;
   wire [15:0] x_0;
   output [15:0] x_0_c1;
@@ -2083,7 +2060,6 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1204_
   wire [2:0] n9;
   input aclk;
   wire aclk;
-  (* init = 1'h0 *)
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
@@ -2093,13 +2069,11 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1204_
   wire [4:0] port_1209_0;
   input [25:0] port_1216_0;
   wire [25:0] port_1216_0;
-  (* init = 1'h0 *)
   wire produce;
   output [48:0] r_data;
   wire [48:0] r_data;
   input r_en;
   wire r_en;
-  (* init = 2'h0 *)
   wire [1:0] r_level;
   reg r_port__addr;
   initial r_port__addr = 1'h0;
@@ -2111,7 +2085,6 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1204_
   wire [48:0] w_data;
   input w_en;
   wire w_en;
-  (* init = 2'h0 *)
   wire [1:0] w_level;
   reg w_port__addr;
   initial w_port__addr = 1'h0;
@@ -2256,7 +2229,6 @@ module vit_layernorm_768_engine_reduce_sum_tree(rst, lane0, lane1, lane2, lane3,
   wire [16:0] add4;
   wire [16:0] add5;
   wire [17:0] add6;
-  (* init = 18'h00000 *)
   wire [17:0] add6_c1;
   input [15:0] lane0;
   wire [15:0] lane0;
@@ -2346,7 +2318,6 @@ module vit_layernorm_768_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane
   wire [31:0] add4;
   wire [31:0] add5;
   wire [32:0] add6;
-  (* init = 33'h000000000 *)
   wire [32:0] add6_c1;
   input [30:0] lane0;
   wire [30:0] lane0;
@@ -2394,7 +2365,6 @@ module vit_layernorm_768_engine_ring(rst, port__en, drop, commit, read, ready, p
   wire commit;
   input drop;
   wire drop;
-  (* init = 8'h00 *)
   wire [7:0] head;
   reg [7:0] head_next;
   reg [7:0] pending;
@@ -2413,13 +2383,11 @@ module vit_layernorm_768_engine_ring(rst, port__en, drop, commit, read, ready, p
   initial r_data = 64'h0000000000000000;
   input read;
   wire read;
-  (* init = 64'h0000000000000000 *)
   wire [63:0] read_data;
   output ready;
   wire ready;
   input rst;
   wire rst;
-  (* init = 8'h00 *)
   wire [7:0] tail;
   reg [7:0] tail_next;
   reg [7:0] used;
@@ -3220,7 +3188,6 @@ module vit_layernorm_768_engine_solver(rst, inv_71, inv_exp_73, out_sum, sum, su
   output [17:0] inv_71;
   reg [17:0] inv_71;
   initial inv_71 = 18'h00000;
-  (* init = 18'h00000 *)
   wire [17:0] inv_c7;
   wire [4:0] inv_exp;
   output [4:0] inv_exp_73;
@@ -3234,7 +3201,6 @@ module vit_layernorm_768_engine_solver(rst, inv_71, inv_exp_73, out_sum, sum, su
   initial inv_exp_c5 = 5'h00;
   reg [4:0] inv_exp_c6;
   initial inv_exp_c6 = 5'h00;
-  (* init = 5'h00 *)
   wire [4:0] inv_exp_c7;
   wire [5:0] lead_zeros;
   reg [5:0] lead_zeros_c3;
@@ -3252,7 +3218,6 @@ module vit_layernorm_768_engine_solver(rst, inv_71, inv_exp_73, out_sum, sum, su
   initial out_sum = 26'h0000000;
   reg [8:0] port__addr;
   initial port__addr = 9'h000;
-  (* init = 9'h000 *)
   wire [8:0] port__addr_58;
   wire [19:0] port__data;
   wire [12:0] port__data_60;
@@ -3273,7 +3238,6 @@ module vit_layernorm_768_engine_solver(rst, inv_71, inv_exp_73, out_sum, sum, su
   initial slice10_c3 = 1'h0;
   wire [18:0] slice12;
   wire [8:0] slice14;
-  (* init = 9'h000 *)
   wire [8:0] slice14_c4;
   wire [10:0] slice17;
   wire [4:0] slice26;
@@ -3300,7 +3264,6 @@ module vit_layernorm_768_engine_solver(rst, inv_71, inv_exp_73, out_sum, sum, su
   initial sum_c5 = 26'h0000000;
   reg [25:0] sum_c6;
   initial sum_c6 = 26'h0000000;
-  (* init = 26'h0000000 *)
   wire [25:0] sum_c7;
   input [39:0] sumsq;
   wire [39:0] sumsq;
@@ -5211,7 +5174,6 @@ module vit_layernorm_768_engine_store_beta(i__valid, rst, i__payload, port__addr
   wire [15:0] out_beta_3;
   input [7:0] port__addr;
   wire [7:0] port__addr;
-  (* init = 8'h00 *)
   wire [7:0] port__addr_18;
   wire [63:0] port__data;
   wire [63:0] port__data_26;
@@ -5362,7 +5324,6 @@ module vit_layernorm_768_engine_store_gamma(i__valid, rst, i__payload, port__add
   wire [15:0] out_gamma_3;
   input [7:0] port__addr;
   wire [7:0] port__addr;
-  (* init = 8'h00 *)
   wire [7:0] port__addr_18;
   wire [63:0] port__data;
   wire [63:0] port__data_26;
