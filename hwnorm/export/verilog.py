@@ -82,8 +82,8 @@ def verilog(design, name=None):
             shell, name=top, ports=shell.ports, emit_src=False, strip_internal_attrs=True
         )
     text = re.sub(r"\A/\*.*?\*/\n+", "", text, flags=re.S)
-    # Initial values of registers in submodules, repeated on the wires that lead to them.
-    text = re.sub(r"^ *\(\* init = \S+ \*\)\n", "", text, flags=re.M)
+    # Attributes for Yosys itself: they repeat what the statements below them say.
+    text = re.sub(r"^ *\(\*[^*]*\*\)\n", "", text, flags=re.M)
     text = _plain_names(text)
     text = _plain_declarations(text)
     return _header(design, top) + text + "".join(f"// verilator lint_on {r}\n" for r in WAIVERS)

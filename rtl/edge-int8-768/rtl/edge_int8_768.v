@@ -1850,7 +1850,6 @@ module edge_int8_768_engine_ring(rst, port__en, drop, commit, read, ready, port_
   end
   always @* begin
     if (wake_5) begin end
-    (* full_case = 32'd1 *)
     if (drop) begin
       n14 = n7[7:0];
     end else begin

@@ -1844,7 +1844,6 @@ module ice40_log_256_engine_ring(rst, port__en, drop, commit, read, ready, port_
   end
   always @* begin
     if (wake_5) begin end
-    (* full_case = 32'd1 *)
     if (drop) begin
       n14 = n7[8:0];
     end else begin

@@ -4524,7 +4524,6 @@ module llama_4096_engine_ring(rst, port__en, drop, commit, read, ready, port__da
   end
   always @* begin
     if (wake_5) begin end
-    (* full_case = 32'd1 *)
     if (drop) begin
       n14 = n7[8:0];
     end else begin

@@ -4520,7 +4520,6 @@ module qk_128_engine_ring(rst, port__en, drop, commit, read, ready, port__data, 
   end
   always @* begin
     if (wake_5) begin end
-    (* full_case = 32'd1 *)
     if (drop) begin
       n14 = n7[4:0];
     end else begin

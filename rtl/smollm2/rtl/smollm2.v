@@ -2919,7 +2919,6 @@ module smollm2_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
   end
   always @* begin
     if (wake_5) begin end
-    (* full_case = 32'd1 *)
     if (drop) begin
       n14 = n7[6:0];
     end else begin

@@ -2496,7 +2496,6 @@ module vit_layernorm_768_engine_ring(rst, port__en, drop, commit, read, ready, p
   end
   always @* begin
     if (wake_6) begin end
-    (* full_case = 32'd1 *)
     if (drop) begin
       n14 = n7[7:0];
     end else begin
