@@ -10,7 +10,7 @@ import numpy as np
 from hwnorm import __version__
 from hwnorm.design import CATALOGUE, dumps, load, template
 from hwnorm.export import TABLE_FORMATS, design_tables, table_files, write_bundle
-from hwnorm.files import write_text, write_tree
+from hwnorm.files import finite, write_text, write_tree
 from hwnorm.fixed import quantise
 from hwnorm.measure import Errors
 from hwnorm.model import evaluate
@@ -75,7 +75,7 @@ seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_def
 
 
 def _print(as_json, data, text):
-    click.echo(json.dumps(data) if as_json else text)
+    click.echo(json.dumps(finite(data)) if as_json else text)
 
 
 def _bar(length, label):
@@ -112,6 +112,22 @@ def _first_rows(layers, rows):
             kept.append(Layer(layer.name, layer.x[:rows], layer.gamma, layer.beta))
             rows -= len(kept[-1].x)
     return kept
+
+
+def _bench(design, layers, rows):
+    """At most `rows` rows of all layers, with the first one's parameters, as integers.
+
+    Returns
+    -------
+    str, numpy.ndarray, dict
+        What to call them; the rows; parameters, unless the design has them in ROM.
+    """
+    used = _first_rows(layers, rows)
+    x = np.concatenate([quantise(design.x, layer.x, "x") for layer in used])
+    given = {} if design.store == "rom" else _parameters(design, layers[0])
+    given = {name: quantise(getattr(design, name), value, name) for name, value in given.items()}
+    more = f" and {len(used) - 1} more" if len(used) > 1 else ""
+    return used[0].name + more, x, given
 
 
 def _parameters(design, layer):
@@ -163,7 +179,10 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
     with _bar(sum(len(layer.x) for layer in layers), "rows") as bar:
         for layer in layers:
             given = _parameters(design, layer)
-            parts.append(Errors.of(design, layer.x, **given, progress=bar.update))
+            try:
+                parts.append(Errors.of(design, layer.x, **given, progress=bar.update))
+            except ValueError as error:
+                raise ValueError(f"{layer.name}: {error}") from None
     total = Errors.joined(parts)
     reports = [(layer.name, part.report()) for layer, part in zip(layers, parts, strict=True)]
     report = total.report()
@@ -193,15 +212,7 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
 def sim(design, engine, rows, stall, data, vcd, seed, as_json):
     """Simulate the RTL of DESIGN against the model, bit for bit."""
     design = load(design)
-    layers, _ = _layers(design, data, rows, seed)
-    layer = _first_rows(layers, min(rows, len(layers[0].x)))[0]
-    x = quantise(design.x, layer.x, "x")
-    given = {
-        name: quantise(design.parameters[name], value, name)
-        for name, value in _parameters(design, layer).items()
-    }
-    if design.store == "rom" and given:
-        given = {}
+    name, x, given = _bench(design, _layers(design, data, None, seed)[0], rows)
     expected = evaluate(design, x, **given)
     with _bar(len(x), "rows") as bar:
         result = simulate(
@@ -223,7 +234,7 @@ def sim(design, engine, rows, stall, data, vcd, seed, as_json):
         as_json,
         data,
         f"{headline(design)}\n{'bit-exact' if exact else 'NOT BIT-EXACT'}: {len(x)} rows of "
-        f"{layer.name} in {result.cycles} cycles, latency {result.latency_cycles}, "
+        f"{name} in {result.cycles} cycles, latency {result.latency_cycles}, "
         f"{result.beats_per_cycle:.3f} beats a cycle ({engine})",
     )
     if not exact:
@@ -298,12 +309,10 @@ def verilog(design, output, name, rows, data, seed, as_json):
     name = name or Path(design).stem
     design = load(design)
     if data is None:
-        layer = Layer("corner and random rows", bench_rows(design, rows, seed))
+        layers = [Layer("corner and random rows", bench_rows(design, rows, seed))]
     else:
-        layer = _first_rows(_layers(design, data, rows, seed)[0][:1], rows)[0]
-    given = _parameters(design, layer)
-    x = quantise(design.x, layer.x, "x")
-    given = {key: quantise(design.parameters[key], value, key) for key, value in given.items()}
+        layers = _layers(design, data, None, seed)[0]
+    _, x, given = _bench(design, layers, rows)
     files = write_bundle(design, output, name, x, **given)
     _print(
         as_json,

@@ -1,9 +1,19 @@
 """Writing files so that an interrupted run leaves nothing half-written."""
 
+import math
 import os
 import shutil
 import tempfile
 from pathlib import Path
+
+
+def finite(data):
+    """Data for JSON, which knows no infinity: numbers that are not finite become None."""
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def write_text(path, text):

@@ -61,7 +61,7 @@ def test_check(run):
     [
         ('eps = 1e-9\n[format]\nx = "s8/4"', "eps is 1.64e-05 lsb of the total"),
         ('[format]\ny = "s8/6"', "y can saturate: rows may reach 8"),
-        ('[rsqrt]\nsegments = 4', "the bound .* ulp is not below 1: .* more rsqrt.segments"),
+        ("[rsqrt]\nsegments = 4", "the bound .* ulp is not below 1: .* more rsqrt.segments"),
         ('[rsqrt]\nmethod = "exact"', "exact is a model only"),
         (
             '[format]\nx = "s3/1"\n[rsqrt]\nsegments = 8192\nguard_bits = 6',
@@ -134,6 +134,24 @@ def test_sim(run, tmp_path):
     assert stalled["cycles"] > data["cycles"]
 
 
+def test_sim_takes_rows_of_many_layers(run):
+    data = data_of(run, "sim", "smollm2", "--rows", "18")
+    assert data["rows"] == 18
+    assert data["bit_exact"] is True
+
+
+def test_rom_designs_keep_their_parameters(run, tmp_path):
+    np.savez(tmp_path / "d.npz", x=np.ones((3, 8)), gamma=np.full(8, 0.5))
+    text = 'norm = "rmsnorm"\ndim = 8\nstore = "rom"\n[format]\ngamma = "s8/6"\n'
+    (tmp_path / "d.toml").write_text(text)
+    assert data_of(run, "sim", tmp_path / "d.toml", "--data", tmp_path / "d.npz")["bit_exact"]
+
+
+def test_json_knows_no_infinity(run, tmp_path):
+    np.save(tmp_path / "zero.npy", np.zeros((2, 64)))
+    assert data_of(run, "eval", "tiny-64", "--data", tmp_path / "zero.npy")["sqnr_db"] is None
+
+
 def test_sim_fails_where_rtl_and_model_differ(run, monkeypatch):
     monkeypatch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s: (a >> s) + 1)
     code, out, err = run("sim", "tiny-64", "--rows", "3", "--json")
@@ -147,7 +165,9 @@ def test_lut(run, tmp_path):
     data = data_of(run, "lut", "edge-int8-768", "-o", tmp_path / "t")
     assert data["tables"]["rsqrt"]["segments"] == 32
     assert len(data["files"]) == 13
-    assert (tmp_path / "t" / "rsqrt_c0.coe").read_text().startswith("memory_initialization_radix=16")
+    assert (
+        (tmp_path / "t" / "rsqrt_c0.coe").read_text().startswith("memory_initialization_radix=16")
+    )
     arguments = ("--function", "exp2", "--method", "mitchell", "--segments", "16")
     data = data_of(run, "lut", *arguments, "--format", "mem", "-o", tmp_path / "e")
     assert data["files"] == ["exp2_c0.mem"]
@@ -185,10 +205,10 @@ def bad_data(tmp_path):
 
 #: Arguments, and the whole line on stderr.
 BAD = {
-    "eval tiny-64 --data {tmp}/nan.npy": "x must be finite, got 2 NaN or infinite elements",
-    "eval tiny-64 --data {tmp}/inf.npy": "x must be finite, got 2 NaN or infinite elements",
+    "eval tiny-64 --data {tmp}/nan.npy": "nan: x must be finite, got 2 NaN or infinite elements",
+    "eval tiny-64 --data {tmp}/inf.npy": "inf: x must be finite, got 2 NaN or infinite elements",
     "eval tiny-64 --data {tmp}/large.npy": (
-        "x must fit s16/8, got 2 of 256 elements outside it; s17/8 holds them all"
+        "large: x must fit s16/8, got 2 of 256 elements outside it; s17/8 holds them all"
     ),
     "eval tiny-64 --data {tmp}/narrow.npy": "data of narrow.npy must have dim=64, got 60",
     "sim tiny-64 --data {tmp}/large.npy": (
@@ -197,9 +217,7 @@ BAD = {
     "verilog tiny-64 -o {tmp}/out --data {tmp}/nan.npy": (
         "x must be finite, got 2 NaN or infinite elements"
     ),
-    "eval tiny-64 --data {tmp}/words.npy": (
-        "x of {tmp}/words.npy must hold numbers, got <U1"
-    ),
+    "eval tiny-64 --data {tmp}/words.npy": ("x of {tmp}/words.npy must hold numbers, got <U1"),
     "eval tiny-64 --data {tmp}/corrupt.npz": (
         "data file {tmp}/corrupt.npz must be a .npy or .npz of numbers, got another"
     ),
@@ -207,12 +225,8 @@ BAD = {
     "check {tmp}/gone.toml": (
         "design file {tmp}/gone.toml must be readable, got: No such file or directory"
     ),
-    "check tiny64": (
-        "design must be a file or a preset, got 'tiny64'; did you mean tiny-64?"
-    ),
-    "new rmsnom": (
-        "norm must be one of rmsnorm, layernorm, got 'rmsnom'; did you mean rmsnorm?"
-    ),
+    "check tiny64": ("design must be a file or a preset, got 'tiny64'; did you mean tiny-64?"),
+    "new rmsnom": ("norm must be one of rmsnorm, layernorm, got 'rmsnom'; did you mean rmsnorm?"),
     "sim tiny-64 --engine warp": "engine must be one of pysim, got 'warp'",
     "sim tiny-64 --stall 1": "stall must be at least 0 and below 1, got 1.0",
     "lut -o {tmp}/out": "lut takes a design or --function, got both or none",
@@ -227,9 +241,7 @@ BAD = {
         "segments must be at most 16, since the argument of exp2 has 4 bits, got 64"
     ),
     "verilog tiny-64 -o {tmp}/nan.npy": "output {tmp}/nan.npy must be a folder, got a file",
-    "eval tiny-64 --plot {tmp}/a.gif": (
-        "a plot is written as .png, .svg or .pdf, got {tmp}/a.gif"
-    ),
+    "eval tiny-64 --plot {tmp}/a.gif": ("a plot is written as .png, .svg or .pdf, got {tmp}/a.gif"),
     "evl tiny-64": "No such command 'evl'. Did you mean 'eval'?",
     "eval": "Missing argument 'DESIGN'.",
     "check tiny-64 --wire": "No such option '--wire'. Did you mean '--wires'?",

@@ -90,16 +90,12 @@ BAD = {
     'norm = "rmsnorm"\ndim = 6.5': "dim must be an integer, got 6.5",
     'norm = "rmsnorm"\ndim = true': "dim must be an integer, got True",
     'norm = "rmsnorm"\ndim = 64\neps = "small"': "eps must be a number, got 'small'",
-    'norm = "rmsnorm"\ndim = 576\nlanes = 7': (
-        "lanes must divide dim, got lanes=7 and dim=576"
-    ),
+    'norm = "rmsnorm"\ndim = 576\nlanes = 7': ("lanes must divide dim, got lanes=7 and dim=576"),
     'norm = "rmsnorm"\ndim = 1': "dim must lie in 2..16384, got 1",
     GOOD + "eps = 0.0": "eps must be positive, or an all-zero row divides by zero, got 0.0",
     GOOD + "eps = -1e-5": "eps must be positive, or an all-zero row divides by zero, got -1e-05",
     GOOD + "eps = nan": "eps must be positive, or an all-zero row divides by zero, got nan",
-    GOOD + "[format]\nx = '16.8'": (
-        "format.x: a format is spelled like s16/8 or u8/0, got '16.8'"
-    ),
+    GOOD + "[format]\nx = '16.8'": ("format.x: a format is spelled like s16/8 or u8/0, got '16.8'"),
     GOOD + "[format]\nx = 'u8/4'": "format.x must be signed, got u8/4",
     GOOD + "[format]\ny = 's64/4'": "format.y must have 2 to 32 bits, got s64/4",
     GOOD + "[format]\nbeta = 's8/4'": "format.beta is not a parameter of rmsnorm",
@@ -145,10 +141,10 @@ def test_bad_files_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"^design file .*none\.toml must be readable, got: No "):
         load(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="must be readable, got: not a text file$"):
+    with pytest.raises(ValueError, match=r"must be readable, got: not a text file$"):
         load(tmp_path / "bad.toml")
     (tmp_path / "half.toml").write_text("norm = ")
     with pytest.raises(ValueError, match=r"^.*half\.toml: must be TOML, got: "):
         load(tmp_path / "half.toml")
-    with pytest.raises(ValueError, match="^design must be a file or a preset, got 'smolm2'; did"):
+    with pytest.raises(ValueError, match=r"^design must be a file or a preset, got 'smolm2'; did"):
         load("smolm2")

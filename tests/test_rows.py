@@ -22,7 +22,9 @@ DESIGNS = [
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: f"{d.kind}-{d.dim}")
-@pytest.mark.parametrize("make", [corner_rows, lambda d: random_rows(d, 20), lambda d: real_rows(d, 9)])
+@pytest.mark.parametrize(
+    "make", [corner_rows, lambda d: random_rows(d, 20), lambda d: real_rows(d, 9)]
+)
 def test_rows_fit_the_format(design, make):
     x = make(design)
     assert x.dtype == np.int64
@@ -100,5 +102,5 @@ def test_corrupt_and_missing_files(tmp_path, name):
     with pytest.raises(ValueError, match=r"^data file .*bad\.np. must exist, got none$"):
         load_layers(tmp_path / name)
     (tmp_path / name).write_bytes(b"no numbers")
-    with pytest.raises(ValueError, match="must be a .npy or .npz of numbers, got another$"):
+    with pytest.raises(ValueError, match=r"must be a \.npy or \.npz of numbers, got another$"):
         load_layers(tmp_path / name)

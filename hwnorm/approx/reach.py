@@ -2,7 +2,6 @@
 
 import numpy as np
 
-
 #: Up to so many arguments, each is looked at; more of them fill every octave they reach.
 FEW_ARGUMENTS = 1 << 16
 

@@ -7,7 +7,7 @@ from hwnorm.design import dumps
 from hwnorm.export.tables import design_tables, json_text
 from hwnorm.export.testbench import testbench
 from hwnorm.export.verilog import WAIVERS, top_name, verilog
-from hwnorm.files import write_tree
+from hwnorm.files import finite, write_tree
 from hwnorm.measure import measure
 
 
@@ -32,7 +32,8 @@ def bundle(design, name, x, gamma=None, beta=None):
     files = {f"rtl/{top}.v": verilog(design, top), "design.toml": dumps(design)}
     for file, text in testbench(design, top, x, gamma, beta).items():
         files[f"tb/{file}"] = text
-    files["manifest.json"] = json.dumps(manifest(design, top, x, gamma, beta), indent=2) + "\n"
+    facts = finite(manifest(design, top, x, gamma, beta))
+    files["manifest.json"] = json.dumps(facts, indent=2) + "\n"
     return files
 
 

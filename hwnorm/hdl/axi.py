@@ -83,7 +83,8 @@ class AxiStreamTop(Elaboratable):
             m.d.comb += [
                 port.payload.last.eq(bus["tlast"]),
                 port.valid.eq(bus["tvalid"]),
-                bus["tready"].eq(port.ready),
+                # A beat in the cycle of a reset would be lost: it is not taken.
+                bus["tready"].eq(port.ready & self.aresetn),
             ]
             for n in range(self.design.lanes):
                 m.d.comb += port.payload.data[n].eq(bus["tdata"][n * step :][: fmt.width])

@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from hwnorm.bits import extend
 from hwnorm.hdl.pipeline import Pipeline
 from hwnorm.hdl.reduce import Reducer
 from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_signature
@@ -198,7 +199,10 @@ class RowEngine(wiring.Component):
         mark = Signal(2, name="o_mark")
         m.d.comb += mark.eq(Cat(issue, end))
         valid, last = self._delay(m, mark, READ_CYCLES + self.apply.latency, "o_mark")
-        outputs = [self.apply.output("y", lane) for lane in range(lanes)]
+        # A design whose rows cannot fill the format has a narrower y.
+        outputs = [
+            extend(self.apply.output("y", lane), self.design.y.width) for lane in range(lanes)
+        ]
         m.d.comb += [
             fifo.w_data.eq(Cat(*outputs, last)),
             fifo.w_en.eq(valid),

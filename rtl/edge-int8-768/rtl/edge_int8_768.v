@@ -79,13 +79,14 @@ module edge_int8_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   wire saturated;
   wire saturated_20;
   assign rst = ~ aresetn;
+  assign s_axis_tready = i__ready & aresetn;
   edge_int8_768_engine engine (
     .aclk(aclk),
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
     .i__payload_78(i_gamma__payload),
-    .i__ready(s_axis_tready),
+    .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
     .i__valid_82(s_axis_gamma_tvalid),
     .o__payload(o__payload),
@@ -98,14 +99,12 @@ module edge_int8_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   assign framing_error_19 = framing_error;
   assign saturated_20 = saturated;
   assign i__valid = s_axis_tvalid;
-  assign i__ready = s_axis_tready;
   assign o__valid = m_axis_tvalid;
   assign o__ready = m_axis_tready;
   assign i_gamma__valid = s_axis_gamma_tvalid;
   assign i_gamma__ready = 1'h1;
   assign m_axis_tdata = o__payload[31:0];
   assign m_axis_tlast = o__payload[32];
-  assign s_axis_gamma_tready = 1'h1;
   assign i__payload_data = i__payload[31:0];
   assign i__payload_data_0 = i__payload[7:0];
   assign i__payload_data_1 = i__payload[15:8];
@@ -134,6 +133,7 @@ module edge_int8_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   assign i__payload[15:8] = s_axis_tdata[15:8];
   assign i__payload[7:0] = s_axis_tdata[7:0];
   assign i__payload[32] = s_axis_tlast;
+  assign s_axis_gamma_tready = aresetn;
 endmodule
 
 module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_78, saturated, framing_error, aclk);
@@ -437,9 +437,9 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
     i_skip <= n35;
   edge_int8_768_engine_apply apply (
     .aclk(aclk),
-    .port_1042_0(scalars_c2),
-    .port_1061_0(r_data),
-    .port_1140_0(n53),
+    .port_1044_0(scalars_c2),
+    .port_1063_0(r_data),
+    .port_1142_0(n53),
     .rst(rst),
     .saturated_0_c4(saturated_0),
     .saturated_1_c4(saturated_1),
@@ -452,11 +452,11 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   );
   edge_int8_768_engine_fifo fifo (
     .aclk(aclk),
-    .port_1054_0(o_mark_c6),
-    .port_1123_0(y_0),
-    .port_1124_0(y_1),
-    .port_1125_0(y_2),
-    .port_1126_0(y_3),
+    .port_1056_0(o_mark_c6),
+    .port_1125_0(y_0),
+    .port_1126_0(y_1),
+    .port_1127_0(y_2),
+    .port_1128_0(y_3),
     .r_data(o__payload),
     .r_en(r_en_71),
     .r_rdy(o__valid),
@@ -468,13 +468,13 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
     .mul1_1(lane1),
     .mul1_2(lane2),
     .mul1_3(lane3),
-    .port_1015_0(i__payload[31:0]),
+    .port_1017_0(i__payload[31:0]),
     .rst(rst)
   );
   edge_int8_768_engine_queue queue (
     .aclk(aclk),
-    .port_1085_0(inv),
-    .port_1088_0(inv_exp),
+    .port_1087_0(inv),
+    .port_1090_0(inv_exp),
     .r_data(r_data_92),
     .r_en(r_en),
     .r_rdy(r_rdy),
@@ -487,7 +487,7 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
     .lane1(lane1),
     .lane2(lane2),
     .lane3(lane3),
-    .port_1026_0(marks_c2[1:0]),
+    .port_1028_0(marks_c2[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -729,7 +729,7 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   assign i_gamma__payload_last = i__payload_78[32];
 endmodule
 
-module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4, y_2_c4, y_3_c4, saturated_0_c4, saturated_1_c4, saturated_2_c4, saturated_3_c4, port_1140_0, aclk);
+module edge_int8_768_engine_apply(rst, port_1044_0, port_1063_0, y_0_c4, y_1_c4, y_2_c4, y_3_c4, saturated_0_c4, saturated_1_c4, saturated_2_c4, saturated_3_c4, port_1142_0, aclk);
   wire [17:0] n1;
   wire [20:0] n10;
   wire [10:0] n100;
@@ -944,12 +944,12 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   initial mul7_2 = 20'h00000;
   reg [19:0] mul7_3;
   initial mul7_3 = 20'h00000;
-  input [13:0] port_1042_0;
-  wire [13:0] port_1042_0;
-  input [31:0] port_1061_0;
-  wire [31:0] port_1061_0;
-  input [31:0] port_1140_0;
-  wire [31:0] port_1140_0;
+  input [13:0] port_1044_0;
+  wire [13:0] port_1044_0;
+  input [31:0] port_1063_0;
+  wire [31:0] port_1063_0;
+  input [31:0] port_1142_0;
+  wire [31:0] port_1142_0;
   reg [17:0] product_0;
   initial product_0 = 18'h00000;
   reg [17:0] product_1;
@@ -1024,10 +1024,10 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   output [7:0] y_3_c4;
   reg [7:0] y_3_c4;
   initial y_3_c4 = 8'h00;
-  assign n1 = $signed({ 1'h0, port_1042_0[9:0] }) * $signed(port_1061_0[7:0]);
-  assign n2 = $signed({ 1'h0, port_1042_0[9:0] }) * $signed(port_1061_0[15:8]);
-  assign n3 = $signed({ 1'h0, port_1042_0[9:0] }) * $signed(port_1061_0[23:16]);
-  assign n4 = $signed({ 1'h0, port_1042_0[9:0] }) * $signed(port_1061_0[31:24]);
+  assign n1 = $signed({ 1'h0, port_1044_0[9:0] }) * $signed(port_1063_0[7:0]);
+  assign n2 = $signed({ 1'h0, port_1044_0[9:0] }) * $signed(port_1063_0[15:8]);
+  assign n3 = $signed({ 1'h0, port_1044_0[9:0] }) * $signed(port_1063_0[23:16]);
+  assign n4 = $signed({ 1'h0, port_1044_0[9:0] }) * $signed(port_1063_0[31:24]);
   assign n5 = $signed(unit_0_c2) * $signed(gamma_0_c2);
   assign n6 = $signed(unit_1_c2) * $signed(gamma_1_c2);
   assign n7 = $signed(unit_2_c2) * $signed(gamma_2_c2);
@@ -1177,11 +1177,11 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   always @(posedge aclk)
     product_3 <= n4;
   always @(posedge aclk)
-    inv_exp_c1 <= port_1042_0[13:10];
+    inv_exp_c1 <= port_1044_0[13:10];
   always @(posedge aclk)
     unit_0_c2 <= n24[12:0];
   always @(posedge aclk)
-    gamma_0_c1 <= port_1140_0[7:0];
+    gamma_0_c1 <= port_1142_0[7:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -1189,7 +1189,7 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   always @(posedge aclk)
     unit_1_c2 <= n40[12:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_1140_0[15:8];
+    gamma_1_c1 <= port_1142_0[15:8];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -1197,7 +1197,7 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   always @(posedge aclk)
     unit_2_c2 <= n56[12:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_1140_0[23:16];
+    gamma_2_c1 <= port_1142_0[23:16];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -1205,7 +1205,7 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   always @(posedge aclk)
     unit_3_c2 <= n72[12:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_1140_0[31:24];
+    gamma_3_c1 <= port_1142_0[31:24];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -1226,20 +1226,20 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
     saturated_2_c4 <= saturated_2;
   always @(posedge aclk)
     saturated_3_c4 <= saturated_3;
-  assign inv = port_1042_0[9:0];
-  assign x_0 = port_1061_0[7:0];
-  assign x_1 = port_1061_0[15:8];
-  assign x_2 = port_1061_0[23:16];
-  assign x_3 = port_1061_0[31:24];
-  assign inv_exp = port_1042_0[13:10];
+  assign inv = port_1044_0[9:0];
+  assign x_0 = port_1063_0[7:0];
+  assign x_1 = port_1063_0[15:8];
+  assign x_2 = port_1063_0[23:16];
+  assign x_3 = port_1063_0[31:24];
+  assign inv_exp = port_1044_0[13:10];
   assign unit_0 = n24[12:0];
-  assign gamma_0 = port_1140_0[7:0];
+  assign gamma_0 = port_1142_0[7:0];
   assign unit_1 = n40[12:0];
-  assign gamma_1 = port_1140_0[15:8];
+  assign gamma_1 = port_1142_0[15:8];
   assign unit_2 = n56[12:0];
-  assign gamma_2 = port_1140_0[23:16];
+  assign gamma_2 = port_1142_0[23:16];
   assign unit_3 = n72[12:0];
-  assign gamma_3 = port_1140_0[31:24];
+  assign gamma_3 = port_1142_0[31:24];
   assign y_0 = n100[7:0];
   assign y_1 = n108[7:0];
   assign y_2 = n116[7:0];
@@ -1302,7 +1302,7 @@ module edge_int8_768_engine_apply(rst, port_1042_0, port_1061_0, y_0_c4, y_1_c4,
   assign n89 = n88;
 endmodule
 
-module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1054_0, port_1123_0, port_1124_0, port_1125_0, port_1126_0, aclk);
+module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1056_0, port_1125_0, port_1126_0, port_1127_0, port_1128_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1327,16 +1327,16 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1054_0, port_112
   wire [2:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_1054_0;
-  wire [1:0] port_1054_0;
-  input [7:0] port_1123_0;
-  wire [7:0] port_1123_0;
-  input [7:0] port_1124_0;
-  wire [7:0] port_1124_0;
+  input [1:0] port_1056_0;
+  wire [1:0] port_1056_0;
   input [7:0] port_1125_0;
   wire [7:0] port_1125_0;
   input [7:0] port_1126_0;
   wire [7:0] port_1126_0;
+  input [7:0] port_1127_0;
+  wire [7:0] port_1127_0;
+  input [7:0] port_1128_0;
+  wire [7:0] port_1128_0;
   wire [2:0] produce;
   output [32:0] r_data;
   wire [32:0] r_data;
@@ -1361,23 +1361,23 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1054_0, port_112
   reg [32:0] storage [7:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1054_0[1], port_1126_0, port_1125_0, port_1124_0, port_1123_0 };
+      storage[w_port__addr] <= { port_1056_0[1], port_1128_0, port_1127_0, port_1126_0, port_1125_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'h8;
   assign r_rdy = | level;
-  assign w_port__en = port_1054_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1054_0[0];
+  assign w_port__en = port_1056_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1056_0[0];
   assign n2 = w_port__addr + 1'h1;
   assign n3 = r_rdy & r_en;
   assign n4 = r_port__addr + 1'h1;
-  assign n5 = w_rdy & port_1054_0[0];
+  assign n5 = w_rdy & port_1056_0[0];
   assign n6 = r_rdy & r_en;
   assign n7 = ~ n6;
   assign n8 = n5 & n7;
   assign n9 = level + 1'h1;
   assign n10 = r_rdy & r_en;
-  assign n11 = w_rdy & port_1054_0[0];
+  assign n11 = w_rdy & port_1056_0[0];
   assign n12 = ~ n11;
   assign n13 = n10 & n12;
   assign n14 = level - 1'h1;
@@ -1423,14 +1423,14 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1054_0, port_112
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1054_0[1], port_1126_0, port_1125_0, port_1124_0, port_1123_0 };
-  assign w_data = { port_1054_0[1], port_1126_0, port_1125_0, port_1124_0, port_1123_0 };
-  assign w_en = port_1054_0[0];
+  assign w_port__data = { port_1056_0[1], port_1128_0, port_1127_0, port_1126_0, port_1125_0 };
+  assign w_data = { port_1056_0[1], port_1128_0, port_1127_0, port_1126_0, port_1125_0 };
+  assign w_en = port_1056_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module edge_int8_768_engine_gather(rst, port_1015_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
+module edge_int8_768_engine_gather(rst, port_1017_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
   wire [15:0] n1;
   wire [15:0] n2;
   wire [15:0] n3;
@@ -1449,8 +1449,8 @@ module edge_int8_768_engine_gather(rst, port_1015_0, mul1_0, mul1_1, mul1_2, mul
   output [14:0] mul1_3;
   reg [14:0] mul1_3;
   initial mul1_3 = 15'h0000;
-  input [31:0] port_1015_0;
-  wire [31:0] port_1015_0;
+  input [31:0] port_1017_0;
+  wire [31:0] port_1017_0;
   input rst;
   wire rst;
   wire [14:0] sumsq_0;
@@ -1467,23 +1467,23 @@ module edge_int8_768_engine_gather(rst, port_1015_0, mul1_0, mul1_1, mul1_2, mul
     mul1_2 <= n3[14:0];
   always @(posedge aclk)
     mul1_3 <= n4[14:0];
-  assign n1 = $signed(port_1015_0[7:0]) * $signed(port_1015_0[7:0]);
-  assign n2 = $signed(port_1015_0[15:8]) * $signed(port_1015_0[15:8]);
-  assign n3 = $signed(port_1015_0[23:16]) * $signed(port_1015_0[23:16]);
-  assign n4 = $signed(port_1015_0[31:24]) * $signed(port_1015_0[31:24]);
+  assign n1 = $signed(port_1017_0[7:0]) * $signed(port_1017_0[7:0]);
+  assign n2 = $signed(port_1017_0[15:8]) * $signed(port_1017_0[15:8]);
+  assign n3 = $signed(port_1017_0[23:16]) * $signed(port_1017_0[23:16]);
+  assign n4 = $signed(port_1017_0[31:24]) * $signed(port_1017_0[31:24]);
   always @(posedge aclk)
     mul1_0 <= n1[14:0];
-  assign x_0 = port_1015_0[7:0];
-  assign x_1 = port_1015_0[15:8];
-  assign x_2 = port_1015_0[23:16];
-  assign x_3 = port_1015_0[31:24];
+  assign x_0 = port_1017_0[7:0];
+  assign x_1 = port_1017_0[15:8];
+  assign x_2 = port_1017_0[23:16];
+  assign x_3 = port_1017_0[31:24];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
   assign sumsq_3 = mul1_3;
 endmodule
 
-module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1085_0, port_1088_0, aclk);
+module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1087_0, port_1090_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -1508,10 +1508,10 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1085_0, p
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [9:0] port_1085_0;
-  wire [9:0] port_1085_0;
-  input [3:0] port_1088_0;
-  wire [3:0] port_1088_0;
+  input [9:0] port_1087_0;
+  wire [9:0] port_1087_0;
+  input [3:0] port_1090_0;
+  wire [3:0] port_1090_0;
   wire produce;
   output [13:0] r_data;
   wire [13:0] r_data;
@@ -1537,7 +1537,7 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1085_0, p
   reg [13:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1088_0, port_1085_0 };
+      storage[w_port__addr] <= { port_1090_0, port_1087_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -1599,13 +1599,13 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1085_0, p
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1088_0, port_1085_0 };
-  assign w_data = { port_1088_0, port_1085_0 };
+  assign w_port__data = { port_1090_0, port_1087_0 };
+  assign w_data = { port_1090_0, port_1087_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module edge_int8_768_engine_reduce_sumsq(rst, port_1026_0, lane0, lane1, lane2, lane3, total, aclk);
+module edge_int8_768_engine_reduce_sumsq(rst, port_1028_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [24:0] n1;
@@ -1627,8 +1627,8 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1026_0, lane0, lane1, lane2, 
   input [14:0] lane3;
   wire [14:0] lane3;
   wire [14:0] lane3_7;
-  input [1:0] port_1026_0;
-  wire [1:0] port_1026_0;
+  input [1:0] port_1028_0;
+  wire [1:0] port_1028_0;
   input rst;
   wire rst;
   output [23:0] total;
@@ -1636,7 +1636,7 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1026_0, lane0, lane1, lane2, 
   initial total = 24'h000000;
   wire [16:0] total_13;
   assign n1 = total + total_13;
-  assign n2 = port_1026_0[1] ? { 8'h00, total_13 } : n1;
+  assign n2 = port_1028_0[1] ? { 8'h00, total_13 } : n1;
   always @(posedge aclk)
     total <= n3;
   edge_int8_768_engine_reduce_sumsq_tree tree (
@@ -1651,7 +1651,7 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1026_0, lane0, lane1, lane2, 
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1026_0[0]) begin
+    if (port_1028_0[0]) begin
       n3 = n2[23:0];
     end
     if (rst) begin
@@ -1662,8 +1662,8 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1026_0, lane0, lane1, lane2, 
   assign lane1_3 = lane1;
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
-  assign accept = port_1026_0[0];
-  assign first = port_1026_0[1];
+  assign accept = port_1028_0[0];
+  assign first = port_1028_0[1];
 endmodule
 
 module edge_int8_768_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, total, aclk);

@@ -70,13 +70,14 @@ module ice40_log_256(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   wire saturated;
   wire saturated_20;
   assign rst = ~ aresetn;
+  assign s_axis_tready = i__ready & aresetn;
   ice40_log_256_engine engine (
     .aclk(aclk),
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
     .i__payload_56(i_gamma__payload),
-    .i__ready(s_axis_tready),
+    .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
     .i__valid_60(s_axis_gamma_tvalid),
     .o__payload(o__payload),
@@ -89,14 +90,12 @@ module ice40_log_256(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   assign framing_error_19 = framing_error;
   assign saturated_20 = saturated;
   assign i__valid = s_axis_tvalid;
-  assign i__ready = s_axis_tready;
   assign o__valid = m_axis_tvalid;
   assign o__ready = m_axis_tready;
   assign i_gamma__valid = s_axis_gamma_tvalid;
   assign i_gamma__ready = 1'h1;
   assign m_axis_tdata = o__payload[7:0];
   assign m_axis_tlast = o__payload[8];
-  assign s_axis_gamma_tready = 1'h1;
   assign i__payload_data = i__payload[7:0];
   assign i__payload_data_0 = i__payload[7:0];
   assign i__payload_last = i__payload[8];
@@ -110,6 +109,7 @@ module ice40_log_256(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   assign i_gamma__payload[8] = s_axis_gamma_tlast;
   assign i__payload[7:0] = s_axis_tdata;
   assign i__payload[8] = s_axis_tlast;
+  assign s_axis_gamma_tready = aresetn;
 endmodule
 
 module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_56, saturated_72, framing_error, aclk);
@@ -359,7 +359,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   ice40_log_256_engine_apply apply (
     .aclk(aclk),
     .inv(inv_32),
-    .port_1251_0(n49),
+    .port_1253_0(n49),
     .rst(rst),
     .saturated_74(saturated),
     .x(x_34),
@@ -367,8 +367,8 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   );
   ice40_log_256_engine_fifo fifo (
     .aclk(aclk),
-    .port_1194_0(o_mark_c5),
-    .port_1240_0(y),
+    .port_1196_0(o_mark_c5),
+    .port_1242_0(y),
     .r_data(o__payload),
     .r_en(r_en_52),
     .r_rdy(o__valid),
@@ -392,7 +392,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   ice40_log_256_engine_reduce_sumsq reduce_sumsq (
     .aclk(aclk),
     .lane0(lane0),
-    .port_1172_0(marks_c1[1:0]),
+    .port_1174_0(marks_c1[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -582,7 +582,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   assign n12 = saturated;
 endmodule
 
-module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, aclk);
+module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, aclk);
   wire [7:0] n1;
   wire n10;
   wire n100;
@@ -781,8 +781,8 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
   wire [13:0] log_x;
   wire [15:0] log_y;
   wire [7:0] normalise18;
-  input [15:0] port_1251_0;
-  wire [15:0] port_1251_0;
+  input [15:0] port_1253_0;
+  wire [15:0] port_1253_0;
   wire [5:0] port__addr;
   wire [5:0] port__addr_41;
   wire [6:0] port__data;
@@ -992,12 +992,12 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
   end
   assign exp2_c0 = _1_;
   assign x_negative = $signed(x) < $signed(9'h000);
-  assign add7 = x_negative + port_1251_0[14];
+  assign add7 = x_negative + port_1253_0[14];
   assign n2 = $signed(x) < $signed(1'h0);
   assign n3 = - $signed(x);
   assign n4 = n2 ? n3 : { x[7], x };
   assign less12 = 8'h00 < n4[7:0];
-  assign select14 = port_1251_0[15] ? less12 : 1'h0;
+  assign select14 = port_1253_0[15] ? less12 : 1'h0;
   assign n39 = ~ n4[2];
   assign n40 = ~ n4[3];
   assign n41 = n39 & n40;
@@ -1123,7 +1123,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
   always @(posedge aclk)
     inv_c1 <= inv;
   always @(posedge aclk)
-    gamma_log_c1 <= port_1251_0[13:0];
+    gamma_log_c1 <= port_1253_0[13:0];
   always @(posedge aclk)
     scale33_c2 <= n118[10:0];
   always @(posedge aclk)
@@ -1140,10 +1140,10 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
     y_72 <= n156[7:0];
   always @(posedge aclk)
     saturated_74 <= saturated;
-  assign gamma_negative = port_1251_0[14];
+  assign gamma_negative = port_1253_0[14];
   assign slice8 = add7[0];
   assign abs11 = n4[7:0];
-  assign gamma_some = port_1251_0[15];
+  assign gamma_some = port_1253_0[15];
   assign zeros = { n14, n11 };
   assign zeros_10 = { n23, n20 };
   assign zeros_11 = { n38, n31 };
@@ -1181,7 +1181,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
   assign y = n156[7:0];
   assign y_c3 = y_72;
   assign saturated_c3 = saturated_74;
-  assign gamma_log = port_1251_0[13:0];
+  assign gamma_log = port_1253_0[13:0];
   assign n1 = 8'h00;
   assign n5 = 8'h00;
   assign n6 = 1'h0;
@@ -1243,7 +1243,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, 
   assign n148 = 8'h00;
 endmodule
 
-module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_1240_0, aclk);
+module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1196_0, port_1242_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1272,10 +1272,10 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_124
   wire [2:0] consume;
   reg [2:0] level;
   initial level = 3'h0;
-  input [1:0] port_1194_0;
-  wire [1:0] port_1194_0;
-  input [7:0] port_1240_0;
-  wire [7:0] port_1240_0;
+  input [1:0] port_1196_0;
+  wire [1:0] port_1196_0;
+  input [7:0] port_1242_0;
+  wire [7:0] port_1242_0;
   wire [2:0] produce;
   output [8:0] r_data;
   wire [8:0] r_data;
@@ -1300,13 +1300,13 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_124
   reg [8:0] storage [6:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1194_0[1], port_1240_0 };
+      storage[w_port__addr] <= { port_1196_0[1], port_1242_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 3'h7;
   assign r_rdy = | level;
-  assign w_port__en = port_1194_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1194_0[0];
+  assign w_port__en = port_1196_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1196_0[0];
   assign n2 = w_port__addr == 3'h6;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 4'h0 : n3;
@@ -1314,13 +1314,13 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_124
   assign n6 = r_port__addr == 3'h6;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 4'h0 : n7;
-  assign n9 = w_rdy & port_1194_0[0];
+  assign n9 = w_rdy & port_1196_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1194_0[0];
+  assign n15 = w_rdy & port_1196_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -1366,9 +1366,9 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_124
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1194_0[1], port_1240_0 };
-  assign w_data = { port_1194_0[1], port_1240_0 };
-  assign w_en = port_1194_0[0];
+  assign w_port__data = { port_1196_0[1], port_1242_0 };
+  assign w_data = { port_1196_0[1], port_1242_0 };
+  assign w_en = port_1196_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
@@ -1647,7 +1647,7 @@ module ice40_log_256_engine_queue(rst, r_en, r_rdy, r_data, w_en, w_port__data, 
   assign r_port__data = r_data;
 endmodule
 
-module ice40_log_256_engine_reduce_sumsq(rst, port_1172_0, lane0, total, aclk);
+module ice40_log_256_engine_reduce_sumsq(rst, port_1174_0, lane0, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [23:0] n1;
@@ -1660,8 +1660,8 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1172_0, lane0, total, aclk);
   input [14:0] lane0;
   wire [14:0] lane0;
   wire [14:0] lane0_1;
-  input [1:0] port_1172_0;
-  wire [1:0] port_1172_0;
+  input [1:0] port_1174_0;
+  wire [1:0] port_1174_0;
   input rst;
   wire rst;
   output [22:0] total;
@@ -1669,13 +1669,13 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1172_0, lane0, total, aclk);
   initial total = 23'h000000;
   wire [14:0] total_7;
   assign n1 = total + lane0;
-  assign n2 = port_1172_0[1] ? { 9'h000, lane0 } : n1;
+  assign n2 = port_1174_0[1] ? { 9'h000, lane0 } : n1;
   always @(posedge aclk)
     total <= n3;
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1172_0[0]) begin
+    if (port_1174_0[0]) begin
       n3 = n2[22:0];
     end
     if (rst) begin
@@ -1683,8 +1683,8 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1172_0, lane0, total, aclk);
     end
   end
   assign lane0_1 = lane0;
-  assign accept = port_1172_0[0];
-  assign first = port_1172_0[1];
+  assign accept = port_1174_0[0];
+  assign first = port_1174_0[1];
   assign total_7 = lane0;
 endmodule
 

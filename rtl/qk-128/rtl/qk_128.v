@@ -115,13 +115,14 @@ module qk_128(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready,
   wire saturated;
   wire saturated_20;
   assign rst = ~ aresetn;
+  assign s_axis_tready = i__ready & aresetn;
   qk_128_engine engine (
     .aclk(aclk),
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
     .i__payload_174(i_gamma__payload),
-    .i__ready(s_axis_tready),
+    .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
     .i__valid_178(s_axis_gamma_tvalid),
     .o__payload(o__payload),
@@ -134,14 +135,12 @@ module qk_128(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready,
   assign framing_error_19 = framing_error;
   assign saturated_20 = saturated;
   assign i__valid = s_axis_tvalid;
-  assign i__ready = s_axis_tready;
   assign o__valid = m_axis_tvalid;
   assign o__ready = m_axis_tready;
   assign i_gamma__valid = s_axis_gamma_tvalid;
   assign i_gamma__ready = 1'h1;
   assign m_axis_tdata = o__payload[255:0];
   assign m_axis_tlast = o__payload[256];
-  assign s_axis_gamma_tready = 1'h1;
   assign i__payload_data = i__payload[255:0];
   assign i__payload_data_0 = i__payload[15:0];
   assign i__payload_data_1 = i__payload[31:16];
@@ -230,6 +229,7 @@ module qk_128(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready,
   assign i__payload[31:16] = s_axis_tdata[31:16];
   assign i__payload[15:0] = s_axis_tdata[15:0];
   assign i__payload[256] = s_axis_tlast;
+  assign s_axis_gamma_tready = aresetn;
 endmodule
 
 module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_174, saturated, framing_error, aclk);
@@ -687,9 +687,9 @@ module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__
     i_beat <= n34;
   qk_128_engine_apply apply (
     .aclk(aclk),
-    .port_1660_0(scalars_c2),
-    .port_1681_0(r_data),
-    .port_1907_0(n55),
+    .port_1662_0(scalars_c2),
+    .port_1683_0(r_data),
+    .port_1909_0(n55),
     .rst(rst),
     .saturated_0_c5(saturated_0),
     .saturated_10_c5(saturated_10),
@@ -726,23 +726,23 @@ module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__
   );
   qk_128_engine_fifo fifo (
     .aclk(aclk),
-    .port_1674_0(o_mark_c7),
-    .port_1866_0(y_0),
-    .port_1867_0(y_1),
-    .port_1868_0(y_2),
-    .port_1869_0(y_3),
-    .port_1870_0(y_4),
-    .port_1871_0(y_5),
-    .port_1872_0(y_6),
-    .port_1873_0(y_7),
-    .port_1874_0(y_8),
-    .port_1875_0(y_9),
-    .port_1876_0(y_10),
-    .port_1877_0(y_11),
-    .port_1878_0(y_12),
-    .port_1879_0(y_13),
-    .port_1880_0(y_14),
-    .port_1881_0(y_15),
+    .port_1676_0(o_mark_c7),
+    .port_1868_0(y_0),
+    .port_1869_0(y_1),
+    .port_1870_0(y_2),
+    .port_1871_0(y_3),
+    .port_1872_0(y_4),
+    .port_1873_0(y_5),
+    .port_1874_0(y_6),
+    .port_1875_0(y_7),
+    .port_1876_0(y_8),
+    .port_1877_0(y_9),
+    .port_1878_0(y_10),
+    .port_1879_0(y_11),
+    .port_1880_0(y_12),
+    .port_1881_0(y_13),
+    .port_1882_0(y_14),
+    .port_1883_0(y_15),
     .r_data(o__payload),
     .r_en(r_en_155),
     .r_rdy(o__valid),
@@ -766,13 +766,13 @@ module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__
     .mul1_7(lane7),
     .mul1_8(lane8),
     .mul1_9(lane9),
-    .port_1631_0(i__payload[255:0]),
+    .port_1633_0(i__payload[255:0]),
     .rst(rst)
   );
   qk_128_engine_queue queue (
     .aclk(aclk),
-    .port_1717_0(inv),
-    .port_1720_0(inv_exp),
+    .port_1719_0(inv),
+    .port_1722_0(inv_exp),
     .r_data(r_data_189),
     .r_en(r_en),
     .r_rdy(r_rdy),
@@ -797,7 +797,7 @@ module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__
     .lane7(lane7),
     .lane8(lane8),
     .lane9(lane9),
-    .port_1644_0(marks_c3[1:0]),
+    .port_1646_0(marks_c3[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -1161,8 +1161,8 @@ module qk_128_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__
   assign i_gamma__payload_last = i__payload_174[256];
 endmodule
 
-module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, y_8_c5, y_9_c5, y_10_c5, y_11_c5, y_12_c5, y_13_c5, y_14_c5, y_15_c5, saturated_0_c5, saturated_1_c5
-, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, saturated_8_c5, saturated_9_c5, saturated_10_c5, saturated_11_c5, saturated_12_c5, saturated_13_c5, saturated_14_c5, saturated_15_c5, port_1907_0, aclk);
+module qk_128_engine_apply(rst, port_1662_0, port_1683_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, y_8_c5, y_9_c5, y_10_c5, y_11_c5, y_12_c5, y_13_c5, y_14_c5, y_15_c5, saturated_0_c5, saturated_1_c5
+, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, saturated_8_c5, saturated_9_c5, saturated_10_c5, saturated_11_c5, saturated_12_c5, saturated_13_c5, saturated_14_c5, saturated_15_c5, port_1909_0, aclk);
   wire [33:0] n1;
   wire [33:0] n10;
   wire [35:0] n100;
@@ -2131,12 +2131,12 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   initial mul7_8 = 35'h000000000;
   reg [34:0] mul7_9;
   initial mul7_9 = 35'h000000000;
-  input [21:0] port_1660_0;
-  wire [21:0] port_1660_0;
-  input [255:0] port_1681_0;
-  wire [255:0] port_1681_0;
-  input [255:0] port_1907_0;
-  wire [255:0] port_1907_0;
+  input [21:0] port_1662_0;
+  wire [21:0] port_1662_0;
+  input [255:0] port_1683_0;
+  wire [255:0] port_1683_0;
+  input [255:0] port_1909_0;
+  wire [255:0] port_1909_0;
   wire [34:0] product_0;
   reg [34:0] product_0_c2;
   initial product_0_c2 = 35'h000000000;
@@ -2796,71 +2796,71 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     hidden_product <= n1;
   always @(posedge aclk)
-    hidden_held <= port_1681_0[15:0];
+    hidden_held <= port_1683_0[15:0];
   always @(posedge aclk)
     hidden_product_6 <= n2;
   always @(posedge aclk)
-    hidden_held_8 <= port_1681_0[31:16];
+    hidden_held_8 <= port_1683_0[31:16];
   always @(posedge aclk)
     hidden_product_9 <= n3;
   always @(posedge aclk)
-    hidden_held_11 <= port_1681_0[47:32];
+    hidden_held_11 <= port_1683_0[47:32];
   always @(posedge aclk)
     hidden_product_12 <= n4;
   always @(posedge aclk)
-    hidden_held_14 <= port_1681_0[63:48];
+    hidden_held_14 <= port_1683_0[63:48];
   always @(posedge aclk)
     hidden_product_15 <= n5;
   always @(posedge aclk)
-    hidden_held_17 <= port_1681_0[79:64];
+    hidden_held_17 <= port_1683_0[79:64];
   always @(posedge aclk)
     hidden_product_18 <= n6;
   always @(posedge aclk)
-    hidden_held_20 <= port_1681_0[95:80];
+    hidden_held_20 <= port_1683_0[95:80];
   always @(posedge aclk)
     hidden_product_21 <= n7;
   always @(posedge aclk)
-    hidden_held_23 <= port_1681_0[111:96];
+    hidden_held_23 <= port_1683_0[111:96];
   always @(posedge aclk)
     hidden_product_24 <= n8;
   always @(posedge aclk)
-    hidden_held_26 <= port_1681_0[127:112];
+    hidden_held_26 <= port_1683_0[127:112];
   always @(posedge aclk)
     hidden_product_27 <= n9;
   always @(posedge aclk)
-    hidden_held_29 <= port_1681_0[143:128];
+    hidden_held_29 <= port_1683_0[143:128];
   always @(posedge aclk)
     hidden_product_30 <= n10;
   always @(posedge aclk)
-    hidden_held_32 <= port_1681_0[159:144];
+    hidden_held_32 <= port_1683_0[159:144];
   always @(posedge aclk)
     hidden_product_33 <= n11;
   always @(posedge aclk)
-    hidden_held_35 <= port_1681_0[175:160];
+    hidden_held_35 <= port_1683_0[175:160];
   always @(posedge aclk)
     hidden_product_36 <= n12;
   always @(posedge aclk)
-    hidden_held_38 <= port_1681_0[191:176];
+    hidden_held_38 <= port_1683_0[191:176];
   always @(posedge aclk)
     hidden_product_39 <= n13;
   always @(posedge aclk)
-    hidden_held_41 <= port_1681_0[207:192];
+    hidden_held_41 <= port_1683_0[207:192];
   always @(posedge aclk)
     hidden_product_42 <= n14;
   always @(posedge aclk)
-    hidden_held_44 <= port_1681_0[223:208];
+    hidden_held_44 <= port_1683_0[223:208];
   always @(posedge aclk)
     hidden_product_45 <= n15;
   always @(posedge aclk)
-    hidden_held_47 <= port_1681_0[239:224];
+    hidden_held_47 <= port_1683_0[239:224];
   always @(posedge aclk)
     hidden_product_48 <= n16;
   always @(posedge aclk)
-    hidden_held_50 <= port_1681_0[255:240];
+    hidden_held_50 <= port_1683_0[255:240];
   always @(posedge aclk)
     product_0_c2 <= n34[34:0];
   always @(posedge aclk)
-    inv_exp_c1 <= port_1660_0[21:18];
+    inv_exp_c1 <= port_1662_0[21:18];
   always @(posedge aclk)
     inv_exp_c2 <= inv_exp_c1;
   always @(posedge aclk)
@@ -2896,7 +2896,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_0_c3 <= n80[19:0];
   always @(posedge aclk)
-    gamma_0_c1 <= port_1907_0[15:0];
+    gamma_0_c1 <= port_1909_0[15:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -2906,7 +2906,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_1_c3 <= n96[19:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_1907_0[31:16];
+    gamma_1_c1 <= port_1909_0[31:16];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -2916,7 +2916,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_2_c3 <= n112[19:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_1907_0[47:32];
+    gamma_2_c1 <= port_1909_0[47:32];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -2926,7 +2926,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_3_c3 <= n128[19:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_1907_0[63:48];
+    gamma_3_c1 <= port_1909_0[63:48];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -2936,7 +2936,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_4_c3 <= n144[19:0];
   always @(posedge aclk)
-    gamma_4_c1 <= port_1907_0[79:64];
+    gamma_4_c1 <= port_1909_0[79:64];
   always @(posedge aclk)
     gamma_4_c2 <= gamma_4_c1;
   always @(posedge aclk)
@@ -2946,7 +2946,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_5_c3 <= n160[19:0];
   always @(posedge aclk)
-    gamma_5_c1 <= port_1907_0[95:80];
+    gamma_5_c1 <= port_1909_0[95:80];
   always @(posedge aclk)
     gamma_5_c2 <= gamma_5_c1;
   always @(posedge aclk)
@@ -2956,7 +2956,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_6_c3 <= n176[19:0];
   always @(posedge aclk)
-    gamma_6_c1 <= port_1907_0[111:96];
+    gamma_6_c1 <= port_1909_0[111:96];
   always @(posedge aclk)
     gamma_6_c2 <= gamma_6_c1;
   always @(posedge aclk)
@@ -2966,7 +2966,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_7_c3 <= n192[19:0];
   always @(posedge aclk)
-    gamma_7_c1 <= port_1907_0[127:112];
+    gamma_7_c1 <= port_1909_0[127:112];
   always @(posedge aclk)
     gamma_7_c2 <= gamma_7_c1;
   always @(posedge aclk)
@@ -2976,7 +2976,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_8_c3 <= n208[19:0];
   always @(posedge aclk)
-    gamma_8_c1 <= port_1907_0[143:128];
+    gamma_8_c1 <= port_1909_0[143:128];
   always @(posedge aclk)
     gamma_8_c2 <= gamma_8_c1;
   always @(posedge aclk)
@@ -2986,7 +2986,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_9_c3 <= n224[19:0];
   always @(posedge aclk)
-    gamma_9_c1 <= port_1907_0[159:144];
+    gamma_9_c1 <= port_1909_0[159:144];
   always @(posedge aclk)
     gamma_9_c2 <= gamma_9_c1;
   always @(posedge aclk)
@@ -2996,7 +2996,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_10_c3 <= n240[19:0];
   always @(posedge aclk)
-    gamma_10_c1 <= port_1907_0[175:160];
+    gamma_10_c1 <= port_1909_0[175:160];
   always @(posedge aclk)
     gamma_10_c2 <= gamma_10_c1;
   always @(posedge aclk)
@@ -3006,7 +3006,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_11_c3 <= n256[19:0];
   always @(posedge aclk)
-    gamma_11_c1 <= port_1907_0[191:176];
+    gamma_11_c1 <= port_1909_0[191:176];
   always @(posedge aclk)
     gamma_11_c2 <= gamma_11_c1;
   always @(posedge aclk)
@@ -3016,7 +3016,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_12_c3 <= n272[19:0];
   always @(posedge aclk)
-    gamma_12_c1 <= port_1907_0[207:192];
+    gamma_12_c1 <= port_1909_0[207:192];
   always @(posedge aclk)
     gamma_12_c2 <= gamma_12_c1;
   always @(posedge aclk)
@@ -3026,7 +3026,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_13_c3 <= n288[19:0];
   always @(posedge aclk)
-    gamma_13_c1 <= port_1907_0[223:208];
+    gamma_13_c1 <= port_1909_0[223:208];
   always @(posedge aclk)
     gamma_13_c2 <= gamma_13_c1;
   always @(posedge aclk)
@@ -3036,7 +3036,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_14_c3 <= n304[19:0];
   always @(posedge aclk)
-    gamma_14_c1 <= port_1907_0[239:224];
+    gamma_14_c1 <= port_1909_0[239:224];
   always @(posedge aclk)
     gamma_14_c2 <= gamma_14_c1;
   always @(posedge aclk)
@@ -3046,7 +3046,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_15_c3 <= n320[19:0];
   always @(posedge aclk)
-    gamma_15_c1 <= port_1907_0[255:240];
+    gamma_15_c1 <= port_1909_0[255:240];
   always @(posedge aclk)
     gamma_15_c2 <= gamma_15_c1;
   always @(posedge aclk)
@@ -3117,22 +3117,22 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
     saturated_14_c5 <= saturated_14;
   always @(posedge aclk)
     saturated_15_c5 <= saturated_15;
-  assign n1 = $signed(port_1681_0[15:0]) * $signed(port_1660_0[17:0]);
-  assign n2 = $signed(port_1681_0[31:16]) * $signed(port_1660_0[17:0]);
-  assign n3 = $signed(port_1681_0[47:32]) * $signed(port_1660_0[17:0]);
-  assign n4 = $signed(port_1681_0[63:48]) * $signed(port_1660_0[17:0]);
-  assign n5 = $signed(port_1681_0[79:64]) * $signed(port_1660_0[17:0]);
-  assign n6 = $signed(port_1681_0[95:80]) * $signed(port_1660_0[17:0]);
-  assign n7 = $signed(port_1681_0[111:96]) * $signed(port_1660_0[17:0]);
-  assign n8 = $signed(port_1681_0[127:112]) * $signed(port_1660_0[17:0]);
-  assign n9 = $signed(port_1681_0[143:128]) * $signed(port_1660_0[17:0]);
-  assign n10 = $signed(port_1681_0[159:144]) * $signed(port_1660_0[17:0]);
-  assign n11 = $signed(port_1681_0[175:160]) * $signed(port_1660_0[17:0]);
-  assign n12 = $signed(port_1681_0[191:176]) * $signed(port_1660_0[17:0]);
-  assign n13 = $signed(port_1681_0[207:192]) * $signed(port_1660_0[17:0]);
-  assign n14 = $signed(port_1681_0[223:208]) * $signed(port_1660_0[17:0]);
-  assign n15 = $signed(port_1681_0[239:224]) * $signed(port_1660_0[17:0]);
-  assign n16 = $signed(port_1681_0[255:240]) * $signed(port_1660_0[17:0]);
+  assign n1 = $signed(port_1683_0[15:0]) * $signed(port_1662_0[17:0]);
+  assign n2 = $signed(port_1683_0[31:16]) * $signed(port_1662_0[17:0]);
+  assign n3 = $signed(port_1683_0[47:32]) * $signed(port_1662_0[17:0]);
+  assign n4 = $signed(port_1683_0[63:48]) * $signed(port_1662_0[17:0]);
+  assign n5 = $signed(port_1683_0[79:64]) * $signed(port_1662_0[17:0]);
+  assign n6 = $signed(port_1683_0[95:80]) * $signed(port_1662_0[17:0]);
+  assign n7 = $signed(port_1683_0[111:96]) * $signed(port_1662_0[17:0]);
+  assign n8 = $signed(port_1683_0[127:112]) * $signed(port_1662_0[17:0]);
+  assign n9 = $signed(port_1683_0[143:128]) * $signed(port_1662_0[17:0]);
+  assign n10 = $signed(port_1683_0[159:144]) * $signed(port_1662_0[17:0]);
+  assign n11 = $signed(port_1683_0[175:160]) * $signed(port_1662_0[17:0]);
+  assign n12 = $signed(port_1683_0[191:176]) * $signed(port_1662_0[17:0]);
+  assign n13 = $signed(port_1683_0[207:192]) * $signed(port_1662_0[17:0]);
+  assign n14 = $signed(port_1683_0[223:208]) * $signed(port_1662_0[17:0]);
+  assign n15 = $signed(port_1683_0[239:224]) * $signed(port_1662_0[17:0]);
+  assign n16 = $signed(port_1683_0[255:240]) * $signed(port_1662_0[17:0]);
   assign n17 = $signed(unit_0_c3) * $signed(gamma_0_c3);
   assign n18 = $signed(unit_1_c3) * $signed(gamma_1_c3);
   assign n19 = $signed(unit_2_c3) * $signed(gamma_2_c3);
@@ -3359,25 +3359,25 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   assign signal_376 = inv_exp_c2[0] ? n269 : signal_374;
   assign n271 = inv_exp_c2[0] & n270;
   assign gone_377 = gone_375 | n271;
-  assign x_0 = port_1681_0[15:0];
-  assign inv = port_1660_0[17:0];
-  assign x_1 = port_1681_0[31:16];
-  assign x_2 = port_1681_0[47:32];
-  assign x_3 = port_1681_0[63:48];
-  assign x_4 = port_1681_0[79:64];
-  assign x_5 = port_1681_0[95:80];
-  assign x_6 = port_1681_0[111:96];
-  assign x_7 = port_1681_0[127:112];
-  assign x_8 = port_1681_0[143:128];
-  assign x_9 = port_1681_0[159:144];
-  assign x_10 = port_1681_0[175:160];
-  assign x_11 = port_1681_0[191:176];
-  assign x_12 = port_1681_0[207:192];
-  assign x_13 = port_1681_0[223:208];
-  assign x_14 = port_1681_0[239:224];
-  assign x_15 = port_1681_0[255:240];
+  assign x_0 = port_1683_0[15:0];
+  assign inv = port_1662_0[17:0];
+  assign x_1 = port_1683_0[31:16];
+  assign x_2 = port_1683_0[47:32];
+  assign x_3 = port_1683_0[63:48];
+  assign x_4 = port_1683_0[79:64];
+  assign x_5 = port_1683_0[95:80];
+  assign x_6 = port_1683_0[111:96];
+  assign x_7 = port_1683_0[127:112];
+  assign x_8 = port_1683_0[143:128];
+  assign x_9 = port_1683_0[159:144];
+  assign x_10 = port_1683_0[175:160];
+  assign x_11 = port_1683_0[191:176];
+  assign x_12 = port_1683_0[207:192];
+  assign x_13 = port_1683_0[223:208];
+  assign x_14 = port_1683_0[239:224];
+  assign x_15 = port_1683_0[255:240];
   assign product_0 = n34[34:0];
-  assign inv_exp = port_1660_0[21:18];
+  assign inv_exp = port_1662_0[21:18];
   assign product_1 = n36[34:0];
   assign product_2 = n38[34:0];
   assign product_3 = n40[34:0];
@@ -3394,37 +3394,37 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   assign product_14 = n62[34:0];
   assign product_15 = n64[34:0];
   assign unit_0 = n80[19:0];
-  assign gamma_0 = port_1907_0[15:0];
+  assign gamma_0 = port_1909_0[15:0];
   assign unit_1 = n96[19:0];
-  assign gamma_1 = port_1907_0[31:16];
+  assign gamma_1 = port_1909_0[31:16];
   assign unit_2 = n112[19:0];
-  assign gamma_2 = port_1907_0[47:32];
+  assign gamma_2 = port_1909_0[47:32];
   assign unit_3 = n128[19:0];
-  assign gamma_3 = port_1907_0[63:48];
+  assign gamma_3 = port_1909_0[63:48];
   assign unit_4 = n144[19:0];
-  assign gamma_4 = port_1907_0[79:64];
+  assign gamma_4 = port_1909_0[79:64];
   assign unit_5 = n160[19:0];
-  assign gamma_5 = port_1907_0[95:80];
+  assign gamma_5 = port_1909_0[95:80];
   assign unit_6 = n176[19:0];
-  assign gamma_6 = port_1907_0[111:96];
+  assign gamma_6 = port_1909_0[111:96];
   assign unit_7 = n192[19:0];
-  assign gamma_7 = port_1907_0[127:112];
+  assign gamma_7 = port_1909_0[127:112];
   assign unit_8 = n208[19:0];
-  assign gamma_8 = port_1907_0[143:128];
+  assign gamma_8 = port_1909_0[143:128];
   assign unit_9 = n224[19:0];
-  assign gamma_9 = port_1907_0[159:144];
+  assign gamma_9 = port_1909_0[159:144];
   assign unit_10 = n240[19:0];
-  assign gamma_10 = port_1907_0[175:160];
+  assign gamma_10 = port_1909_0[175:160];
   assign unit_11 = n256[19:0];
-  assign gamma_11 = port_1907_0[191:176];
+  assign gamma_11 = port_1909_0[191:176];
   assign unit_12 = n272[19:0];
-  assign gamma_12 = port_1907_0[207:192];
+  assign gamma_12 = port_1909_0[207:192];
   assign unit_13 = n288[19:0];
-  assign gamma_13 = port_1907_0[223:208];
+  assign gamma_13 = port_1909_0[223:208];
   assign unit_14 = n304[19:0];
-  assign gamma_14 = port_1907_0[239:224];
+  assign gamma_14 = port_1909_0[239:224];
   assign unit_15 = n320[19:0];
-  assign gamma_15 = port_1907_0[255:240];
+  assign gamma_15 = port_1909_0[255:240];
   assign y_0 = n408[15:0];
   assign y_1 = n416[15:0];
   assign y_2 = n424[15:0];
@@ -3683,7 +3683,7 @@ module qk_128_engine_apply(rst, port_1660_0, port_1681_0, y_0_c5, y_1_c5, y_2_c5
   assign n397 = n396;
 endmodule
 
-module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, port_1867_0, port_1868_0, port_1869_0, port_1870_0, port_1871_0, port_1872_0, port_1873_0, port_1874_0, port_1875_0, port_1876_0, port_1877_0, port_1878_0, port_1879_0, port_1880_0, port_1881_0
+module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1676_0, port_1868_0, port_1869_0, port_1870_0, port_1871_0, port_1872_0, port_1873_0, port_1874_0, port_1875_0, port_1876_0, port_1877_0, port_1878_0, port_1879_0, port_1880_0, port_1881_0, port_1882_0, port_1883_0
 , aclk);
   reg wake_2;
   initial wake_2 = 0;
@@ -3713,12 +3713,8 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_1674_0;
-  wire [1:0] port_1674_0;
-  input [15:0] port_1866_0;
-  wire [15:0] port_1866_0;
-  input [15:0] port_1867_0;
-  wire [15:0] port_1867_0;
+  input [1:0] port_1676_0;
+  wire [1:0] port_1676_0;
   input [15:0] port_1868_0;
   wire [15:0] port_1868_0;
   input [15:0] port_1869_0;
@@ -3747,6 +3743,10 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   wire [15:0] port_1880_0;
   input [15:0] port_1881_0;
   wire [15:0] port_1881_0;
+  input [15:0] port_1882_0;
+  wire [15:0] port_1882_0;
+  input [15:0] port_1883_0;
+  wire [15:0] port_1883_0;
   wire [3:0] produce;
   output [256:0] r_data;
   wire [256:0] r_data;
@@ -3771,13 +3771,13 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   reg [256:0] storage [8:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1674_0[1], port_1881_0, port_1880_0, port_1879_0, port_1878_0, port_1877_0, port_1876_0, port_1875_0, port_1874_0, port_1873_0, port_1872_0, port_1871_0, port_1870_0, port_1869_0, port_1868_0, port_1867_0, port_1866_0 };
+      storage[w_port__addr] <= { port_1676_0[1], port_1883_0, port_1882_0, port_1881_0, port_1880_0, port_1879_0, port_1878_0, port_1877_0, port_1876_0, port_1875_0, port_1874_0, port_1873_0, port_1872_0, port_1871_0, port_1870_0, port_1869_0, port_1868_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'h9;
   assign r_rdy = | level;
-  assign w_port__en = port_1674_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1674_0[0];
+  assign w_port__en = port_1676_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1676_0[0];
   assign n2 = w_port__addr == 4'h8;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 5'h00 : n3;
@@ -3785,13 +3785,13 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   assign n6 = r_port__addr == 4'h8;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 5'h00 : n7;
-  assign n9 = w_rdy & port_1674_0[0];
+  assign n9 = w_rdy & port_1676_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1674_0[0];
+  assign n15 = w_rdy & port_1676_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -3837,14 +3837,14 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_1674_0, port_1866_0, po
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1674_0[1], port_1881_0, port_1880_0, port_1879_0, port_1878_0, port_1877_0, port_1876_0, port_1875_0, port_1874_0, port_1873_0, port_1872_0, port_1871_0, port_1870_0, port_1869_0, port_1868_0, port_1867_0, port_1866_0 };
-  assign w_data = { port_1674_0[1], port_1881_0, port_1880_0, port_1879_0, port_1878_0, port_1877_0, port_1876_0, port_1875_0, port_1874_0, port_1873_0, port_1872_0, port_1871_0, port_1870_0, port_1869_0, port_1868_0, port_1867_0, port_1866_0 };
-  assign w_en = port_1674_0[0];
+  assign w_port__data = { port_1676_0[1], port_1883_0, port_1882_0, port_1881_0, port_1880_0, port_1879_0, port_1878_0, port_1877_0, port_1876_0, port_1875_0, port_1874_0, port_1873_0, port_1872_0, port_1871_0, port_1870_0, port_1869_0, port_1868_0 };
+  assign w_data = { port_1676_0[1], port_1883_0, port_1882_0, port_1881_0, port_1880_0, port_1879_0, port_1878_0, port_1877_0, port_1876_0, port_1875_0, port_1874_0, port_1873_0, port_1872_0, port_1871_0, port_1870_0, port_1869_0, port_1868_0 };
+  assign w_en = port_1676_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module qk_128_engine_gather(rst, port_1631_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, mul1_8, mul1_9, mul1_10, mul1_11, mul1_12, mul1_13, mul1_14, mul1_15, aclk);
+module qk_128_engine_gather(rst, port_1633_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, mul1_8, mul1_9, mul1_10, mul1_11, mul1_12, mul1_13, mul1_14, mul1_15, aclk);
   wire [31:0] n1;
   wire [31:0] n10;
   wire [31:0] n11;
@@ -3911,8 +3911,8 @@ module qk_128_engine_gather(rst, port_1631_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
   output [30:0] mul1_9;
   reg [30:0] mul1_9;
   initial mul1_9 = 31'h00000000;
-  input [255:0] port_1631_0;
-  wire [255:0] port_1631_0;
+  input [255:0] port_1633_0;
+  wire [255:0] port_1633_0;
   input rst;
   wire rst;
   wire [30:0] sumsq_0;
@@ -3947,22 +3947,22 @@ module qk_128_engine_gather(rst, port_1631_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
   wire [15:0] x_7;
   wire [15:0] x_8;
   wire [15:0] x_9;
-  assign n1 = $signed(port_1631_0[15:0]) * $signed(port_1631_0[15:0]);
-  assign n2 = $signed(port_1631_0[31:16]) * $signed(port_1631_0[31:16]);
-  assign n3 = $signed(port_1631_0[47:32]) * $signed(port_1631_0[47:32]);
-  assign n4 = $signed(port_1631_0[63:48]) * $signed(port_1631_0[63:48]);
-  assign n5 = $signed(port_1631_0[79:64]) * $signed(port_1631_0[79:64]);
-  assign n6 = $signed(port_1631_0[95:80]) * $signed(port_1631_0[95:80]);
-  assign n7 = $signed(port_1631_0[111:96]) * $signed(port_1631_0[111:96]);
-  assign n8 = $signed(port_1631_0[127:112]) * $signed(port_1631_0[127:112]);
-  assign n9 = $signed(port_1631_0[143:128]) * $signed(port_1631_0[143:128]);
-  assign n10 = $signed(port_1631_0[159:144]) * $signed(port_1631_0[159:144]);
-  assign n11 = $signed(port_1631_0[175:160]) * $signed(port_1631_0[175:160]);
-  assign n12 = $signed(port_1631_0[191:176]) * $signed(port_1631_0[191:176]);
-  assign n13 = $signed(port_1631_0[207:192]) * $signed(port_1631_0[207:192]);
-  assign n14 = $signed(port_1631_0[223:208]) * $signed(port_1631_0[223:208]);
-  assign n15 = $signed(port_1631_0[239:224]) * $signed(port_1631_0[239:224]);
-  assign n16 = $signed(port_1631_0[255:240]) * $signed(port_1631_0[255:240]);
+  assign n1 = $signed(port_1633_0[15:0]) * $signed(port_1633_0[15:0]);
+  assign n2 = $signed(port_1633_0[31:16]) * $signed(port_1633_0[31:16]);
+  assign n3 = $signed(port_1633_0[47:32]) * $signed(port_1633_0[47:32]);
+  assign n4 = $signed(port_1633_0[63:48]) * $signed(port_1633_0[63:48]);
+  assign n5 = $signed(port_1633_0[79:64]) * $signed(port_1633_0[79:64]);
+  assign n6 = $signed(port_1633_0[95:80]) * $signed(port_1633_0[95:80]);
+  assign n7 = $signed(port_1633_0[111:96]) * $signed(port_1633_0[111:96]);
+  assign n8 = $signed(port_1633_0[127:112]) * $signed(port_1633_0[127:112]);
+  assign n9 = $signed(port_1633_0[143:128]) * $signed(port_1633_0[143:128]);
+  assign n10 = $signed(port_1633_0[159:144]) * $signed(port_1633_0[159:144]);
+  assign n11 = $signed(port_1633_0[175:160]) * $signed(port_1633_0[175:160]);
+  assign n12 = $signed(port_1633_0[191:176]) * $signed(port_1633_0[191:176]);
+  assign n13 = $signed(port_1633_0[207:192]) * $signed(port_1633_0[207:192]);
+  assign n14 = $signed(port_1633_0[223:208]) * $signed(port_1633_0[223:208]);
+  assign n15 = $signed(port_1633_0[239:224]) * $signed(port_1633_0[239:224]);
+  assign n16 = $signed(port_1633_0[255:240]) * $signed(port_1633_0[255:240]);
   always @(posedge aclk)
     mul1_0 <= n1[30:0];
   always @(posedge aclk)
@@ -3995,22 +3995,22 @@ module qk_128_engine_gather(rst, port_1631_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
     mul1_14 <= n15[30:0];
   always @(posedge aclk)
     mul1_15 <= n16[30:0];
-  assign x_0 = port_1631_0[15:0];
-  assign x_1 = port_1631_0[31:16];
-  assign x_2 = port_1631_0[47:32];
-  assign x_3 = port_1631_0[63:48];
-  assign x_4 = port_1631_0[79:64];
-  assign x_5 = port_1631_0[95:80];
-  assign x_6 = port_1631_0[111:96];
-  assign x_7 = port_1631_0[127:112];
-  assign x_8 = port_1631_0[143:128];
-  assign x_9 = port_1631_0[159:144];
-  assign x_10 = port_1631_0[175:160];
-  assign x_11 = port_1631_0[191:176];
-  assign x_12 = port_1631_0[207:192];
-  assign x_13 = port_1631_0[223:208];
-  assign x_14 = port_1631_0[239:224];
-  assign x_15 = port_1631_0[255:240];
+  assign x_0 = port_1633_0[15:0];
+  assign x_1 = port_1633_0[31:16];
+  assign x_2 = port_1633_0[47:32];
+  assign x_3 = port_1633_0[63:48];
+  assign x_4 = port_1633_0[79:64];
+  assign x_5 = port_1633_0[95:80];
+  assign x_6 = port_1633_0[111:96];
+  assign x_7 = port_1633_0[127:112];
+  assign x_8 = port_1633_0[143:128];
+  assign x_9 = port_1633_0[159:144];
+  assign x_10 = port_1633_0[175:160];
+  assign x_11 = port_1633_0[191:176];
+  assign x_12 = port_1633_0[207:192];
+  assign x_13 = port_1633_0[223:208];
+  assign x_14 = port_1633_0[239:224];
+  assign x_15 = port_1633_0[255:240];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
@@ -4029,7 +4029,7 @@ module qk_128_engine_gather(rst, port_1631_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
   assign sumsq_15 = mul1_15;
 endmodule
 
-module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1717_0, port_1720_0, aclk);
+module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1719_0, port_1722_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -4058,10 +4058,10 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1717_0, port_172
   wire [1:0] consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_1717_0;
-  wire [17:0] port_1717_0;
-  input [3:0] port_1720_0;
-  wire [3:0] port_1720_0;
+  input [17:0] port_1719_0;
+  wire [17:0] port_1719_0;
+  input [3:0] port_1722_0;
+  wire [3:0] port_1722_0;
   wire [1:0] produce;
   output [21:0] r_data;
   wire [21:0] r_data;
@@ -4087,7 +4087,7 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1717_0, port_172
   reg [21:0] storage [2:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1720_0, port_1717_0 };
+      storage[w_port__addr] <= { port_1722_0, port_1719_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h3;
@@ -4153,13 +4153,13 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1717_0, port_172
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1720_0, port_1717_0 };
-  assign w_data = { port_1720_0, port_1717_0 };
+  assign w_port__data = { port_1722_0, port_1719_0 };
+  assign w_data = { port_1722_0, port_1719_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module qk_128_engine_reduce_sumsq(rst, port_1644_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);
+module qk_128_engine_reduce_sumsq(rst, port_1646_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [38:0] n1;
@@ -4217,8 +4217,8 @@ module qk_128_engine_reduce_sumsq(rst, port_1644_0, lane0, lane1, lane2, lane3, 
   input [30:0] lane9;
   wire [30:0] lane9;
   wire [30:0] lane9_19;
-  input [1:0] port_1644_0;
-  wire [1:0] port_1644_0;
+  input [1:0] port_1646_0;
+  wire [1:0] port_1646_0;
   input rst;
   wire rst;
   output [37:0] total;
@@ -4226,7 +4226,7 @@ module qk_128_engine_reduce_sumsq(rst, port_1644_0, lane0, lane1, lane2, lane3, 
   initial total = 38'h0000000000;
   wire [34:0] total_37;
   assign n1 = total + total_37;
-  assign n2 = port_1644_0[1] ? { 4'h0, total_37 } : n1;
+  assign n2 = port_1646_0[1] ? { 4'h0, total_37 } : n1;
   always @(posedge aclk)
     total <= n3;
   qk_128_engine_reduce_sumsq_tree tree (
@@ -4253,7 +4253,7 @@ module qk_128_engine_reduce_sumsq(rst, port_1644_0, lane0, lane1, lane2, lane3, 
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1644_0[0]) begin
+    if (port_1646_0[0]) begin
       n3 = n2[37:0];
     end
     if (rst) begin
@@ -4276,8 +4276,8 @@ module qk_128_engine_reduce_sumsq(rst, port_1644_0, lane0, lane1, lane2, lane3, 
   assign lane13_27 = lane13;
   assign lane14_29 = lane14;
   assign lane15_31 = lane15;
-  assign accept = port_1644_0[0];
-  assign first = port_1644_0[1];
+  assign accept = port_1646_0[0];
+  assign first = port_1646_0[1];
 endmodule
 
 module qk_128_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);

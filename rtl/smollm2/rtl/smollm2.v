@@ -91,13 +91,14 @@ module smollm2(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
   wire saturated;
   wire saturated_20;
   assign rst = ~ aresetn;
+  assign s_axis_tready = i__ready & aresetn;
   smollm2_engine engine (
     .aclk(aclk),
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
     .i__payload_110(i_gamma__payload),
-    .i__ready(s_axis_tready),
+    .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
     .i__valid_114(s_axis_gamma_tvalid),
     .o__payload(o__payload),
@@ -110,14 +111,12 @@ module smollm2(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
   assign framing_error_19 = framing_error;
   assign saturated_20 = saturated;
   assign i__valid = s_axis_tvalid;
-  assign i__ready = s_axis_tready;
   assign o__valid = m_axis_tvalid;
   assign o__ready = m_axis_tready;
   assign i_gamma__valid = s_axis_gamma_tvalid;
   assign i_gamma__ready = 1'h1;
   assign m_axis_tdata = o__payload[127:0];
   assign m_axis_tlast = o__payload[128];
-  assign s_axis_gamma_tready = 1'h1;
   assign i__payload_data = i__payload[191:0];
   assign i__payload_data_0 = i__payload[23:0];
   assign i__payload_data_1 = i__payload[47:24];
@@ -166,6 +165,7 @@ module smollm2(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
   assign i__payload[47:24] = s_axis_tdata[47:24];
   assign i__payload[23:0] = s_axis_tdata[23:0];
   assign i__payload[192] = s_axis_tlast;
+  assign s_axis_gamma_tready = aresetn;
 endmodule
 
 module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_110, saturated, framing_error, aclk);
@@ -537,9 +537,9 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   assign n33 = n31 | n32;
   smollm2_engine_apply apply (
     .aclk(aclk),
-    .port_2198_0(scalars_c2),
-    .port_2219_0(r_data),
-    .port_2361_0(n57),
+    .port_2200_0(scalars_c2),
+    .port_2221_0(r_data),
+    .port_2363_0(n57),
     .rst(rst),
     .saturated_0_c5(saturated_0),
     .saturated_1_c5(saturated_1),
@@ -560,15 +560,15 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   );
   smollm2_engine_fifo fifo (
     .aclk(aclk),
-    .port_2212_0(o_mark_c7),
-    .port_2336_0(y_0),
-    .port_2337_0(y_1),
-    .port_2338_0(y_2),
-    .port_2339_0(y_3),
-    .port_2340_0(y_4),
-    .port_2341_0(y_5),
-    .port_2342_0(y_6),
-    .port_2343_0(y_7),
+    .port_2214_0(o_mark_c7),
+    .port_2338_0(y_0),
+    .port_2339_0(y_1),
+    .port_2340_0(y_2),
+    .port_2341_0(y_3),
+    .port_2342_0(y_4),
+    .port_2343_0(y_5),
+    .port_2344_0(y_6),
+    .port_2345_0(y_7),
     .r_data(o__payload),
     .r_en(r_en_99),
     .r_rdy(o__valid),
@@ -584,13 +584,13 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
     .mul1_5(lane5),
     .mul1_6(lane6),
     .mul1_7(lane7),
-    .port_2165_0(i__payload[191:0]),
+    .port_2167_0(i__payload[191:0]),
     .rst(rst)
   );
   smollm2_engine_queue queue (
     .aclk(aclk),
-    .port_2249_0(inv),
-    .port_2254_0(inv_exp),
+    .port_2251_0(inv),
+    .port_2256_0(inv_exp),
     .r_data(r_data_127),
     .r_en(r_en),
     .r_rdy(r_rdy),
@@ -607,7 +607,7 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
     .lane5(lane5),
     .lane6(lane6),
     .lane7(lane7),
-    .port_2178_0(marks_c3[1:0]),
+    .port_2180_0(marks_c3[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -913,7 +913,7 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   assign i_gamma__payload_last = i__payload_110[128];
 endmodule
 
-module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, saturated_0_c5, saturated_1_c5, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, port_2361_0, aclk
+module smollm2_engine_apply(rst, port_2200_0, port_2221_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, saturated_0_c5, saturated_1_c5, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, port_2363_0, aclk
 );
   wire [41:0] n1;
   wire [33:0] n10;
@@ -1443,12 +1443,12 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   initial mul7_6 = 33'h000000000;
   reg [32:0] mul7_7;
   initial mul7_7 = 33'h000000000;
-  input [22:0] port_2198_0;
-  wire [22:0] port_2198_0;
-  input [191:0] port_2219_0;
-  wire [191:0] port_2219_0;
-  input [127:0] port_2361_0;
-  wire [127:0] port_2361_0;
+  input [22:0] port_2200_0;
+  wire [22:0] port_2200_0;
+  input [191:0] port_2221_0;
+  wire [191:0] port_2221_0;
+  input [127:0] port_2363_0;
+  wire [127:0] port_2363_0;
   wire [42:0] product_0;
   reg [42:0] product_0_c2;
   initial product_0_c2 = 43'h00000000000;
@@ -1603,14 +1603,14 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   output [15:0] y_7_c5;
   reg [15:0] y_7_c5;
   initial y_7_c5 = 16'h0000;
-  assign n1 = $signed(port_2219_0[23:0]) * $signed(port_2198_0[17:0]);
-  assign n2 = $signed(port_2219_0[47:24]) * $signed(port_2198_0[17:0]);
-  assign n3 = $signed(port_2219_0[71:48]) * $signed(port_2198_0[17:0]);
-  assign n4 = $signed(port_2219_0[95:72]) * $signed(port_2198_0[17:0]);
-  assign n5 = $signed(port_2219_0[119:96]) * $signed(port_2198_0[17:0]);
-  assign n6 = $signed(port_2219_0[143:120]) * $signed(port_2198_0[17:0]);
-  assign n7 = $signed(port_2219_0[167:144]) * $signed(port_2198_0[17:0]);
-  assign n8 = $signed(port_2219_0[191:168]) * $signed(port_2198_0[17:0]);
+  assign n1 = $signed(port_2221_0[23:0]) * $signed(port_2200_0[17:0]);
+  assign n2 = $signed(port_2221_0[47:24]) * $signed(port_2200_0[17:0]);
+  assign n3 = $signed(port_2221_0[71:48]) * $signed(port_2200_0[17:0]);
+  assign n4 = $signed(port_2221_0[95:72]) * $signed(port_2200_0[17:0]);
+  assign n5 = $signed(port_2221_0[119:96]) * $signed(port_2200_0[17:0]);
+  assign n6 = $signed(port_2221_0[143:120]) * $signed(port_2200_0[17:0]);
+  assign n7 = $signed(port_2221_0[167:144]) * $signed(port_2200_0[17:0]);
+  assign n8 = $signed(port_2221_0[191:168]) * $signed(port_2200_0[17:0]);
   assign n9 = $signed(unit_0_c3) * $signed(gamma_0_c3);
   assign n10 = $signed(unit_1_c3) * $signed(gamma_1_c3);
   assign n11 = $signed(unit_2_c3) * $signed(gamma_2_c3);
@@ -1934,39 +1934,39 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     hidden_product <= n1;
   always @(posedge aclk)
-    hidden_held <= port_2219_0[23:0];
+    hidden_held <= port_2221_0[23:0];
   always @(posedge aclk)
     hidden_product_6 <= n2;
   always @(posedge aclk)
-    hidden_held_8 <= port_2219_0[47:24];
+    hidden_held_8 <= port_2221_0[47:24];
   always @(posedge aclk)
     hidden_product_9 <= n3;
   always @(posedge aclk)
-    hidden_held_11 <= port_2219_0[71:48];
+    hidden_held_11 <= port_2221_0[71:48];
   always @(posedge aclk)
     hidden_product_12 <= n4;
   always @(posedge aclk)
-    hidden_held_14 <= port_2219_0[95:72];
+    hidden_held_14 <= port_2221_0[95:72];
   always @(posedge aclk)
     hidden_product_15 <= n5;
   always @(posedge aclk)
-    hidden_held_17 <= port_2219_0[119:96];
+    hidden_held_17 <= port_2221_0[119:96];
   always @(posedge aclk)
     hidden_product_18 <= n6;
   always @(posedge aclk)
-    hidden_held_20 <= port_2219_0[143:120];
+    hidden_held_20 <= port_2221_0[143:120];
   always @(posedge aclk)
     hidden_product_21 <= n7;
   always @(posedge aclk)
-    hidden_held_23 <= port_2219_0[167:144];
+    hidden_held_23 <= port_2221_0[167:144];
   always @(posedge aclk)
     hidden_product_24 <= n8;
   always @(posedge aclk)
-    hidden_held_26 <= port_2219_0[191:168];
+    hidden_held_26 <= port_2221_0[191:168];
   always @(posedge aclk)
     product_0_c2 <= n18[42:0];
   always @(posedge aclk)
-    inv_exp_c1 <= port_2198_0[22:18];
+    inv_exp_c1 <= port_2200_0[22:18];
   always @(posedge aclk)
     inv_exp_c2 <= inv_exp_c1;
   always @(posedge aclk)
@@ -1986,7 +1986,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_0_c3 <= n51[17:0];
   always @(posedge aclk)
-    gamma_0_c1 <= port_2361_0[15:0];
+    gamma_0_c1 <= port_2363_0[15:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -1996,7 +1996,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_1_c3 <= n70[17:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_2361_0[31:16];
+    gamma_1_c1 <= port_2363_0[31:16];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -2006,7 +2006,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_2_c3 <= n89[17:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_2361_0[47:32];
+    gamma_2_c1 <= port_2363_0[47:32];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -2016,7 +2016,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_3_c3 <= n108[17:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_2361_0[63:48];
+    gamma_3_c1 <= port_2363_0[63:48];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -2026,7 +2026,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_4_c3 <= n127[17:0];
   always @(posedge aclk)
-    gamma_4_c1 <= port_2361_0[79:64];
+    gamma_4_c1 <= port_2363_0[79:64];
   always @(posedge aclk)
     gamma_4_c2 <= gamma_4_c1;
   always @(posedge aclk)
@@ -2036,7 +2036,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_5_c3 <= n146[17:0];
   always @(posedge aclk)
-    gamma_5_c1 <= port_2361_0[95:80];
+    gamma_5_c1 <= port_2363_0[95:80];
   always @(posedge aclk)
     gamma_5_c2 <= gamma_5_c1;
   always @(posedge aclk)
@@ -2046,7 +2046,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_6_c3 <= n165[17:0];
   always @(posedge aclk)
-    gamma_6_c1 <= port_2361_0[111:96];
+    gamma_6_c1 <= port_2363_0[111:96];
   always @(posedge aclk)
     gamma_6_c2 <= gamma_6_c1;
   always @(posedge aclk)
@@ -2056,7 +2056,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   always @(posedge aclk)
     unit_7_c3 <= n184[17:0];
   always @(posedge aclk)
-    gamma_7_c1 <= port_2361_0[127:112];
+    gamma_7_c1 <= port_2363_0[127:112];
   always @(posedge aclk)
     gamma_7_c2 <= gamma_7_c1;
   always @(posedge aclk)
@@ -2095,17 +2095,17 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
     saturated_6_c5 <= saturated_6;
   always @(posedge aclk)
     saturated_7_c5 <= saturated_7;
-  assign x_0 = port_2219_0[23:0];
-  assign inv = port_2198_0[17:0];
-  assign x_1 = port_2219_0[47:24];
-  assign x_2 = port_2219_0[71:48];
-  assign x_3 = port_2219_0[95:72];
-  assign x_4 = port_2219_0[119:96];
-  assign x_5 = port_2219_0[143:120];
-  assign x_6 = port_2219_0[167:144];
-  assign x_7 = port_2219_0[191:168];
+  assign x_0 = port_2221_0[23:0];
+  assign inv = port_2200_0[17:0];
+  assign x_1 = port_2221_0[47:24];
+  assign x_2 = port_2221_0[71:48];
+  assign x_3 = port_2221_0[95:72];
+  assign x_4 = port_2221_0[119:96];
+  assign x_5 = port_2221_0[143:120];
+  assign x_6 = port_2221_0[167:144];
+  assign x_7 = port_2221_0[191:168];
   assign product_0 = n18[42:0];
-  assign inv_exp = port_2198_0[22:18];
+  assign inv_exp = port_2200_0[22:18];
   assign product_1 = n20[42:0];
   assign product_2 = n22[42:0];
   assign product_3 = n24[42:0];
@@ -2114,21 +2114,21 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   assign product_6 = n30[42:0];
   assign product_7 = n32[42:0];
   assign unit_0 = n51[17:0];
-  assign gamma_0 = port_2361_0[15:0];
+  assign gamma_0 = port_2363_0[15:0];
   assign unit_1 = n70[17:0];
-  assign gamma_1 = port_2361_0[31:16];
+  assign gamma_1 = port_2363_0[31:16];
   assign unit_2 = n89[17:0];
-  assign gamma_2 = port_2361_0[47:32];
+  assign gamma_2 = port_2363_0[47:32];
   assign unit_3 = n108[17:0];
-  assign gamma_3 = port_2361_0[63:48];
+  assign gamma_3 = port_2363_0[63:48];
   assign unit_4 = n127[17:0];
-  assign gamma_4 = port_2361_0[79:64];
+  assign gamma_4 = port_2363_0[79:64];
   assign unit_5 = n146[17:0];
-  assign gamma_5 = port_2361_0[95:80];
+  assign gamma_5 = port_2363_0[95:80];
   assign unit_6 = n165[17:0];
-  assign gamma_6 = port_2361_0[111:96];
+  assign gamma_6 = port_2363_0[111:96];
   assign unit_7 = n184[17:0];
-  assign gamma_7 = port_2361_0[127:112];
+  assign gamma_7 = port_2363_0[127:112];
   assign y_0 = n232[15:0];
   assign y_1 = n240[15:0];
   assign y_2 = n248[15:0];
@@ -2267,7 +2267,7 @@ module smollm2_engine_apply(rst, port_2198_0, port_2219_0, y_0_c5, y_1_c5, y_2_c
   assign n221 = n220;
 endmodule
 
-module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, port_2337_0, port_2338_0, port_2339_0, port_2340_0, port_2341_0, port_2342_0, port_2343_0, aclk);
+module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2214_0, port_2338_0, port_2339_0, port_2340_0, port_2341_0, port_2342_0, port_2343_0, port_2344_0, port_2345_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -2296,12 +2296,8 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_2212_0;
-  wire [1:0] port_2212_0;
-  input [15:0] port_2336_0;
-  wire [15:0] port_2336_0;
-  input [15:0] port_2337_0;
-  wire [15:0] port_2337_0;
+  input [1:0] port_2214_0;
+  wire [1:0] port_2214_0;
   input [15:0] port_2338_0;
   wire [15:0] port_2338_0;
   input [15:0] port_2339_0;
@@ -2314,6 +2310,10 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   wire [15:0] port_2342_0;
   input [15:0] port_2343_0;
   wire [15:0] port_2343_0;
+  input [15:0] port_2344_0;
+  wire [15:0] port_2344_0;
+  input [15:0] port_2345_0;
+  wire [15:0] port_2345_0;
   wire [3:0] produce;
   output [128:0] r_data;
   wire [128:0] r_data;
@@ -2338,13 +2338,13 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   reg [128:0] storage [8:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_2212_0[1], port_2343_0, port_2342_0, port_2341_0, port_2340_0, port_2339_0, port_2338_0, port_2337_0, port_2336_0 };
+      storage[w_port__addr] <= { port_2214_0[1], port_2345_0, port_2344_0, port_2343_0, port_2342_0, port_2341_0, port_2340_0, port_2339_0, port_2338_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'h9;
   assign r_rdy = | level;
-  assign w_port__en = port_2212_0[0] & w_rdy;
-  assign n1 = w_rdy & port_2212_0[0];
+  assign w_port__en = port_2214_0[0] & w_rdy;
+  assign n1 = w_rdy & port_2214_0[0];
   assign n2 = w_port__addr == 4'h8;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 5'h00 : n3;
@@ -2352,13 +2352,13 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   assign n6 = r_port__addr == 4'h8;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 5'h00 : n7;
-  assign n9 = w_rdy & port_2212_0[0];
+  assign n9 = w_rdy & port_2214_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_2212_0[0];
+  assign n15 = w_rdy & port_2214_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -2404,14 +2404,14 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_2212_0, port_2336_0, p
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_2212_0[1], port_2343_0, port_2342_0, port_2341_0, port_2340_0, port_2339_0, port_2338_0, port_2337_0, port_2336_0 };
-  assign w_data = { port_2212_0[1], port_2343_0, port_2342_0, port_2341_0, port_2340_0, port_2339_0, port_2338_0, port_2337_0, port_2336_0 };
-  assign w_en = port_2212_0[0];
+  assign w_port__data = { port_2214_0[1], port_2345_0, port_2344_0, port_2343_0, port_2342_0, port_2341_0, port_2340_0, port_2339_0, port_2338_0 };
+  assign w_data = { port_2214_0[1], port_2345_0, port_2344_0, port_2343_0, port_2342_0, port_2341_0, port_2340_0, port_2339_0, port_2338_0 };
+  assign w_en = port_2214_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module smollm2_engine_gather(rst, port_2165_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, aclk);
+module smollm2_engine_gather(rst, port_2167_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, aclk);
   wire [47:0] n1;
   wire [47:0] n2;
   wire [47:0] n3;
@@ -2446,8 +2446,8 @@ module smollm2_engine_gather(rst, port_2165_0, mul1_0, mul1_1, mul1_2, mul1_3, m
   output [46:0] mul1_7;
   reg [46:0] mul1_7;
   initial mul1_7 = 47'h000000000000;
-  input [191:0] port_2165_0;
-  wire [191:0] port_2165_0;
+  input [191:0] port_2167_0;
+  wire [191:0] port_2167_0;
   input rst;
   wire rst;
   wire [46:0] sumsq_0;
@@ -2466,13 +2466,13 @@ module smollm2_engine_gather(rst, port_2165_0, mul1_0, mul1_1, mul1_2, mul1_3, m
   wire [23:0] x_5;
   wire [23:0] x_6;
   wire [23:0] x_7;
-  assign n2 = $signed(port_2165_0[47:24]) * $signed(port_2165_0[47:24]);
-  assign n3 = $signed(port_2165_0[71:48]) * $signed(port_2165_0[71:48]);
-  assign n4 = $signed(port_2165_0[95:72]) * $signed(port_2165_0[95:72]);
-  assign n5 = $signed(port_2165_0[119:96]) * $signed(port_2165_0[119:96]);
-  assign n6 = $signed(port_2165_0[143:120]) * $signed(port_2165_0[143:120]);
-  assign n7 = $signed(port_2165_0[167:144]) * $signed(port_2165_0[167:144]);
-  assign n8 = $signed(port_2165_0[191:168]) * $signed(port_2165_0[191:168]);
+  assign n2 = $signed(port_2167_0[47:24]) * $signed(port_2167_0[47:24]);
+  assign n3 = $signed(port_2167_0[71:48]) * $signed(port_2167_0[71:48]);
+  assign n4 = $signed(port_2167_0[95:72]) * $signed(port_2167_0[95:72]);
+  assign n5 = $signed(port_2167_0[119:96]) * $signed(port_2167_0[119:96]);
+  assign n6 = $signed(port_2167_0[143:120]) * $signed(port_2167_0[143:120]);
+  assign n7 = $signed(port_2167_0[167:144]) * $signed(port_2167_0[167:144]);
+  assign n8 = $signed(port_2167_0[191:168]) * $signed(port_2167_0[191:168]);
   always @(posedge aclk)
     mul1_0 <= n1[46:0];
   always @(posedge aclk)
@@ -2489,15 +2489,15 @@ module smollm2_engine_gather(rst, port_2165_0, mul1_0, mul1_1, mul1_2, mul1_3, m
     mul1_6 <= n7[46:0];
   always @(posedge aclk)
     mul1_7 <= n8[46:0];
-  assign n1 = $signed(port_2165_0[23:0]) * $signed(port_2165_0[23:0]);
-  assign x_0 = port_2165_0[23:0];
-  assign x_1 = port_2165_0[47:24];
-  assign x_2 = port_2165_0[71:48];
-  assign x_3 = port_2165_0[95:72];
-  assign x_4 = port_2165_0[119:96];
-  assign x_5 = port_2165_0[143:120];
-  assign x_6 = port_2165_0[167:144];
-  assign x_7 = port_2165_0[191:168];
+  assign n1 = $signed(port_2167_0[23:0]) * $signed(port_2167_0[23:0]);
+  assign x_0 = port_2167_0[23:0];
+  assign x_1 = port_2167_0[47:24];
+  assign x_2 = port_2167_0[71:48];
+  assign x_3 = port_2167_0[95:72];
+  assign x_4 = port_2167_0[119:96];
+  assign x_5 = port_2167_0[143:120];
+  assign x_6 = port_2167_0[167:144];
+  assign x_7 = port_2167_0[191:168];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
@@ -2508,7 +2508,7 @@ module smollm2_engine_gather(rst, port_2165_0, mul1_0, mul1_1, mul1_2, mul1_3, m
   assign sumsq_7 = mul1_7;
 endmodule
 
-module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2249_0, port_2254_0, aclk);
+module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2251_0, port_2256_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -2533,10 +2533,10 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2249_0, port_22
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_2249_0;
-  wire [17:0] port_2249_0;
-  input [4:0] port_2254_0;
-  wire [4:0] port_2254_0;
+  input [17:0] port_2251_0;
+  wire [17:0] port_2251_0;
+  input [4:0] port_2256_0;
+  wire [4:0] port_2256_0;
   wire produce;
   output [22:0] r_data;
   wire [22:0] r_data;
@@ -2562,7 +2562,7 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2249_0, port_22
   reg [22:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_2254_0, port_2249_0 };
+      storage[w_port__addr] <= { port_2256_0, port_2251_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -2624,13 +2624,13 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2249_0, port_22
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_2254_0, port_2249_0 };
-  assign w_data = { port_2254_0, port_2249_0 };
+  assign w_port__data = { port_2256_0, port_2251_0 };
+  assign w_data = { port_2256_0, port_2251_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module smollm2_engine_reduce_sumsq(rst, port_2178_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, total, aclk);
+module smollm2_engine_reduce_sumsq(rst, port_2180_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [56:0] n1;
@@ -2664,8 +2664,8 @@ module smollm2_engine_reduce_sumsq(rst, port_2178_0, lane0, lane1, lane2, lane3,
   input [46:0] lane7;
   wire [46:0] lane7;
   wire [46:0] lane7_15;
-  input [1:0] port_2178_0;
-  wire [1:0] port_2178_0;
+  input [1:0] port_2180_0;
+  wire [1:0] port_2180_0;
   input rst;
   wire rst;
   output [55:0] total;
@@ -2673,7 +2673,7 @@ module smollm2_engine_reduce_sumsq(rst, port_2178_0, lane0, lane1, lane2, lane3,
   initial total = 56'h00000000000000;
   wire [49:0] total_21;
   assign n1 = total + total_21;
-  assign n2 = port_2178_0[1] ? { 7'h00, total_21 } : n1;
+  assign n2 = port_2180_0[1] ? { 7'h00, total_21 } : n1;
   always @(posedge aclk)
     total <= n3;
   smollm2_engine_reduce_sumsq_tree tree (
@@ -2692,7 +2692,7 @@ module smollm2_engine_reduce_sumsq(rst, port_2178_0, lane0, lane1, lane2, lane3,
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_2178_0[0]) begin
+    if (port_2180_0[0]) begin
       n3 = n2[55:0];
     end
     if (rst) begin
@@ -2707,8 +2707,8 @@ module smollm2_engine_reduce_sumsq(rst, port_2178_0, lane0, lane1, lane2, lane3,
   assign lane5_11 = lane5;
   assign lane6_13 = lane6;
   assign lane7_15 = lane7;
-  assign accept = port_2178_0[0];
-  assign first = port_2178_0[1];
+  assign accept = port_2180_0[0];
+  assign first = port_2180_0[1];
 endmodule
 
 module smollm2_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, total, aclk);

@@ -62,12 +62,13 @@ module tiny_64(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
   wire saturated;
   wire saturated_16;
   assign rst = ~ aresetn;
+  assign s_axis_tready = i__ready & aresetn;
   tiny_64_engine engine (
     .aclk(aclk),
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
-    .i__ready(s_axis_tready),
+    .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
@@ -79,7 +80,6 @@ module tiny_64(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
   assign framing_error_15 = framing_error;
   assign saturated_16 = saturated;
   assign i__valid = s_axis_tvalid;
-  assign i__ready = s_axis_tready;
   assign o__valid = m_axis_tvalid;
   assign o__ready = m_axis_tready;
   assign m_axis_tdata = o__payload[63:0];
@@ -377,8 +377,8 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
     i_skip <= n35;
   tiny_64_engine_apply apply (
     .aclk(aclk),
-    .port_1018_0(scalars_c2),
-    .port_1037_0(r_data),
+    .port_1019_0(scalars_c2),
+    .port_1038_0(r_data),
     .rst(rst),
     .saturated_0_c4(saturated_0),
     .saturated_1_c4(saturated_1),
@@ -391,11 +391,11 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   );
   tiny_64_engine_fifo fifo (
     .aclk(aclk),
-    .port_1030_0(o_mark_c6),
-    .port_1097_0(y_0),
-    .port_1098_0(y_1),
-    .port_1099_0(y_2),
-    .port_1100_0(y_3),
+    .port_1031_0(o_mark_c6),
+    .port_1098_0(y_0),
+    .port_1099_0(y_1),
+    .port_1100_0(y_2),
+    .port_1101_0(y_3),
     .r_data(o__payload),
     .r_en(r_en_62),
     .r_rdy(o__valid),
@@ -407,13 +407,13 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
     .mul1_1(lane1),
     .mul1_2(lane2),
     .mul1_3(lane3),
-    .port_990_0(i__payload[63:0]),
+    .port_991_0(i__payload[63:0]),
     .rst(rst)
   );
   tiny_64_engine_queue queue (
     .aclk(aclk),
-    .port_1061_0(inv),
-    .port_1065_0(inv_exp),
+    .port_1062_0(inv),
+    .port_1066_0(inv_exp),
     .r_data(r_data_78),
     .r_en(r_en),
     .r_rdy(r_rdy),
@@ -426,7 +426,7 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
     .lane1(lane1),
     .lane2(lane2),
     .lane3(lane3),
-    .port_1000_0(marks_c2[1:0]),
+    .port_1001_0(marks_c2[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -642,7 +642,7 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   assign n32 = i_misframed;
 endmodule
 
-module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c4, y_3_c4, saturated_0_c4, saturated_1_c4, saturated_2_c4, saturated_3_c4, aclk);
+module tiny_64_engine_apply(rst, port_1019_0, port_1038_0, y_0_c4, y_1_c4, y_2_c4, y_3_c4, saturated_0_c4, saturated_1_c4, saturated_2_c4, saturated_3_c4, aclk);
   wire [33:0] n1;
   wire [47:0] n10;
   wire [16:0] n100;
@@ -847,10 +847,10 @@ module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c
   initial inv_exp_c1 = 4'h0;
   reg [3:0] inv_exp_c2;
   initial inv_exp_c2 = 4'h0;
-  input [21:0] port_1018_0;
-  wire [21:0] port_1018_0;
-  input [63:0] port_1037_0;
-  wire [63:0] port_1037_0;
+  input [21:0] port_1019_0;
+  wire [21:0] port_1019_0;
+  input [63:0] port_1038_0;
+  wire [63:0] port_1038_0;
   wire [34:0] product_0;
   reg [34:0] product_0_c2;
   initial product_0_c2 = 35'h000000000;
@@ -925,10 +925,10 @@ module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c
   output [15:0] y_3_c4;
   reg [15:0] y_3_c4;
   initial y_3_c4 = 16'h0000;
-  assign n1 = $signed(port_1037_0[15:0]) * $signed(port_1018_0[17:0]);
-  assign n2 = $signed(port_1037_0[31:16]) * $signed(port_1018_0[17:0]);
-  assign n3 = $signed(port_1037_0[47:32]) * $signed(port_1018_0[17:0]);
-  assign n4 = $signed(port_1037_0[63:48]) * $signed(port_1018_0[17:0]);
+  assign n1 = $signed(port_1038_0[15:0]) * $signed(port_1019_0[17:0]);
+  assign n2 = $signed(port_1038_0[31:16]) * $signed(port_1019_0[17:0]);
+  assign n3 = $signed(port_1038_0[47:32]) * $signed(port_1019_0[17:0]);
+  assign n4 = $signed(port_1038_0[63:48]) * $signed(port_1019_0[17:0]);
   assign n6 = $signed(hidden_product) + $signed(n5);
   assign n8 = $signed(hidden_product_6) + $signed(n7);
   assign n10 = $signed(hidden_product_9) + $signed(n9);
@@ -1072,23 +1072,23 @@ module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c
   always @(posedge aclk)
     hidden_product <= n1;
   always @(posedge aclk)
-    hidden_held <= port_1037_0[15:0];
+    hidden_held <= port_1038_0[15:0];
   always @(posedge aclk)
     hidden_product_6 <= n2;
   always @(posedge aclk)
-    hidden_held_8 <= port_1037_0[31:16];
+    hidden_held_8 <= port_1038_0[31:16];
   always @(posedge aclk)
     hidden_product_9 <= n3;
   always @(posedge aclk)
-    hidden_held_11 <= port_1037_0[47:32];
+    hidden_held_11 <= port_1038_0[47:32];
   always @(posedge aclk)
     hidden_product_12 <= n4;
   always @(posedge aclk)
-    hidden_held_14 <= port_1037_0[63:48];
+    hidden_held_14 <= port_1038_0[63:48];
   always @(posedge aclk)
     product_0_c2 <= n6[34:0];
   always @(posedge aclk)
-    inv_exp_c1 <= port_1018_0[21:18];
+    inv_exp_c1 <= port_1019_0[21:18];
   always @(posedge aclk)
     inv_exp_c2 <= inv_exp_c1;
   always @(posedge aclk)
@@ -1121,13 +1121,13 @@ module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c
     saturated_2_c4 <= saturated_2;
   always @(posedge aclk)
     saturated_3_c4 <= saturated_3;
-  assign x_0 = port_1037_0[15:0];
-  assign inv = port_1018_0[17:0];
-  assign x_1 = port_1037_0[31:16];
-  assign x_2 = port_1037_0[47:32];
-  assign x_3 = port_1037_0[63:48];
+  assign x_0 = port_1038_0[15:0];
+  assign inv = port_1019_0[17:0];
+  assign x_1 = port_1038_0[31:16];
+  assign x_2 = port_1038_0[47:32];
+  assign x_3 = port_1038_0[63:48];
   assign product_0 = n6[34:0];
-  assign inv_exp = port_1018_0[21:18];
+  assign inv_exp = port_1019_0[21:18];
   assign product_1 = n8[34:0];
   assign product_2 = n10[34:0];
   assign product_3 = n12[34:0];
@@ -1193,7 +1193,7 @@ module tiny_64_engine_apply(rst, port_1018_0, port_1037_0, y_0_c4, y_1_c4, y_2_c
   assign n86 = signal_81[0];
 endmodule
 
-module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1030_0, port_1097_0, port_1098_0, port_1099_0, port_1100_0, aclk);
+module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1031_0, port_1098_0, port_1099_0, port_1100_0, port_1101_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1218,16 +1218,16 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1030_0, port_1097_0, p
   wire [2:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_1030_0;
-  wire [1:0] port_1030_0;
-  input [15:0] port_1097_0;
-  wire [15:0] port_1097_0;
+  input [1:0] port_1031_0;
+  wire [1:0] port_1031_0;
   input [15:0] port_1098_0;
   wire [15:0] port_1098_0;
   input [15:0] port_1099_0;
   wire [15:0] port_1099_0;
   input [15:0] port_1100_0;
   wire [15:0] port_1100_0;
+  input [15:0] port_1101_0;
+  wire [15:0] port_1101_0;
   wire [2:0] produce;
   output [64:0] r_data;
   wire [64:0] r_data;
@@ -1252,23 +1252,23 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1030_0, port_1097_0, p
   reg [64:0] storage [7:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1030_0[1], port_1100_0, port_1099_0, port_1098_0, port_1097_0 };
+      storage[w_port__addr] <= { port_1031_0[1], port_1101_0, port_1100_0, port_1099_0, port_1098_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'h8;
   assign r_rdy = | level;
-  assign w_port__en = port_1030_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1030_0[0];
+  assign w_port__en = port_1031_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1031_0[0];
   assign n2 = w_port__addr + 1'h1;
   assign n3 = r_rdy & r_en;
   assign n4 = r_port__addr + 1'h1;
-  assign n5 = w_rdy & port_1030_0[0];
+  assign n5 = w_rdy & port_1031_0[0];
   assign n6 = r_rdy & r_en;
   assign n7 = ~ n6;
   assign n8 = n5 & n7;
   assign n9 = level + 1'h1;
   assign n10 = r_rdy & r_en;
-  assign n11 = w_rdy & port_1030_0[0];
+  assign n11 = w_rdy & port_1031_0[0];
   assign n12 = ~ n11;
   assign n13 = n10 & n12;
   assign n14 = level - 1'h1;
@@ -1314,14 +1314,14 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1030_0, port_1097_0, p
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1030_0[1], port_1100_0, port_1099_0, port_1098_0, port_1097_0 };
-  assign w_data = { port_1030_0[1], port_1100_0, port_1099_0, port_1098_0, port_1097_0 };
-  assign w_en = port_1030_0[0];
+  assign w_port__data = { port_1031_0[1], port_1101_0, port_1100_0, port_1099_0, port_1098_0 };
+  assign w_data = { port_1031_0[1], port_1101_0, port_1100_0, port_1099_0, port_1098_0 };
+  assign w_en = port_1031_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module tiny_64_engine_gather(rst, port_990_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
+module tiny_64_engine_gather(rst, port_991_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
   wire [31:0] n1;
   wire [31:0] n2;
   wire [31:0] n3;
@@ -1340,8 +1340,8 @@ module tiny_64_engine_gather(rst, port_990_0, mul1_0, mul1_1, mul1_2, mul1_3, ac
   output [30:0] mul1_3;
   reg [30:0] mul1_3;
   initial mul1_3 = 31'h00000000;
-  input [63:0] port_990_0;
-  wire [63:0] port_990_0;
+  input [63:0] port_991_0;
+  wire [63:0] port_991_0;
   input rst;
   wire rst;
   wire [30:0] sumsq_0;
@@ -1358,23 +1358,23 @@ module tiny_64_engine_gather(rst, port_990_0, mul1_0, mul1_1, mul1_2, mul1_3, ac
     mul1_2 <= n3[30:0];
   always @(posedge aclk)
     mul1_3 <= n4[30:0];
-  assign n1 = $signed(port_990_0[15:0]) * $signed(port_990_0[15:0]);
-  assign n2 = $signed(port_990_0[31:16]) * $signed(port_990_0[31:16]);
-  assign n3 = $signed(port_990_0[47:32]) * $signed(port_990_0[47:32]);
-  assign n4 = $signed(port_990_0[63:48]) * $signed(port_990_0[63:48]);
+  assign n1 = $signed(port_991_0[15:0]) * $signed(port_991_0[15:0]);
+  assign n2 = $signed(port_991_0[31:16]) * $signed(port_991_0[31:16]);
+  assign n3 = $signed(port_991_0[47:32]) * $signed(port_991_0[47:32]);
+  assign n4 = $signed(port_991_0[63:48]) * $signed(port_991_0[63:48]);
   always @(posedge aclk)
     mul1_0 <= n1[30:0];
-  assign x_0 = port_990_0[15:0];
-  assign x_1 = port_990_0[31:16];
-  assign x_2 = port_990_0[47:32];
-  assign x_3 = port_990_0[63:48];
+  assign x_0 = port_991_0[15:0];
+  assign x_1 = port_991_0[31:16];
+  assign x_2 = port_991_0[47:32];
+  assign x_3 = port_991_0[63:48];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
   assign sumsq_3 = mul1_3;
 endmodule
 
-module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1061_0, port_1065_0, aclk);
+module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1062_0, port_1066_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -1399,10 +1399,10 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1061_0, port_10
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_1061_0;
-  wire [17:0] port_1061_0;
-  input [3:0] port_1065_0;
-  wire [3:0] port_1065_0;
+  input [17:0] port_1062_0;
+  wire [17:0] port_1062_0;
+  input [3:0] port_1066_0;
+  wire [3:0] port_1066_0;
   wire produce;
   output [21:0] r_data;
   wire [21:0] r_data;
@@ -1428,7 +1428,7 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1061_0, port_10
   reg [21:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1065_0, port_1061_0 };
+      storage[w_port__addr] <= { port_1066_0, port_1062_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -1490,13 +1490,13 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1061_0, port_10
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1065_0, port_1061_0 };
-  assign w_data = { port_1065_0, port_1061_0 };
+  assign w_port__data = { port_1066_0, port_1062_0 };
+  assign w_data = { port_1066_0, port_1062_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module tiny_64_engine_reduce_sumsq(rst, port_1000_0, lane0, lane1, lane2, lane3, total, aclk);
+module tiny_64_engine_reduce_sumsq(rst, port_1001_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [37:0] n1;
@@ -1518,8 +1518,8 @@ module tiny_64_engine_reduce_sumsq(rst, port_1000_0, lane0, lane1, lane2, lane3,
   input [30:0] lane3;
   wire [30:0] lane3;
   wire [30:0] lane3_7;
-  input [1:0] port_1000_0;
-  wire [1:0] port_1000_0;
+  input [1:0] port_1001_0;
+  wire [1:0] port_1001_0;
   input rst;
   wire rst;
   output [36:0] total;
@@ -1527,7 +1527,7 @@ module tiny_64_engine_reduce_sumsq(rst, port_1000_0, lane0, lane1, lane2, lane3,
   initial total = 37'h0000000000;
   wire [32:0] total_13;
   assign n1 = total + total_13;
-  assign n2 = port_1000_0[1] ? { 5'h00, total_13 } : n1;
+  assign n2 = port_1001_0[1] ? { 5'h00, total_13 } : n1;
   always @(posedge aclk)
     total <= n3;
   tiny_64_engine_reduce_sumsq_tree tree (
@@ -1542,7 +1542,7 @@ module tiny_64_engine_reduce_sumsq(rst, port_1000_0, lane0, lane1, lane2, lane3,
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1000_0[0]) begin
+    if (port_1001_0[0]) begin
       n3 = n2[36:0];
     end
     if (rst) begin
@@ -1553,8 +1553,8 @@ module tiny_64_engine_reduce_sumsq(rst, port_1000_0, lane0, lane1, lane2, lane3,
   assign lane1_3 = lane1;
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
-  assign accept = port_1000_0[0];
-  assign first = port_1000_0[1];
+  assign accept = port_1001_0[0];
+  assign first = port_1001_0[1];
 endmodule
 
 module tiny_64_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, total, aclk);

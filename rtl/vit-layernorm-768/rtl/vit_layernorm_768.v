@@ -97,6 +97,7 @@ module vit_layernorm_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_a
   wire saturated;
   wire saturated_24;
   assign rst = ~ aresetn;
+  assign s_axis_tready = i__ready & aresetn;
   vit_layernorm_768_engine engine (
     .aclk(aclk),
     .clear(clear),
@@ -104,7 +105,7 @@ module vit_layernorm_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_a
     .i__payload(i__payload),
     .i__payload_101(i_gamma__payload),
     .i__payload_107(i_beta__payload),
-    .i__ready(s_axis_tready),
+    .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
     .i__valid_105(s_axis_gamma_tvalid),
     .i__valid_111(s_axis_beta_tvalid),
@@ -118,7 +119,6 @@ module vit_layernorm_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_a
   assign framing_error_23 = framing_error;
   assign saturated_24 = saturated;
   assign i__valid = s_axis_tvalid;
-  assign i__ready = s_axis_tready;
   assign o__valid = m_axis_tvalid;
   assign o__ready = m_axis_tready;
   assign i_gamma__valid = s_axis_gamma_tvalid;
@@ -127,8 +127,6 @@ module vit_layernorm_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_a
   assign i_beta__ready = 1'h1;
   assign m_axis_tdata = o__payload[63:0];
   assign m_axis_tlast = o__payload[64];
-  assign s_axis_gamma_tready = 1'h1;
-  assign s_axis_beta_tready = 1'h1;
   assign i__payload_data = i__payload[63:0];
   assign i__payload_data_0 = i__payload[15:0];
   assign i__payload_data_1 = i__payload[31:16];
@@ -168,6 +166,8 @@ module vit_layernorm_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_a
   assign i__payload[31:16] = s_axis_tdata[31:16];
   assign i__payload[15:0] = s_axis_tdata[15:0];
   assign i__payload[64] = s_axis_tlast;
+  assign s_axis_gamma_tready = aresetn;
+  assign s_axis_beta_tready = aresetn;
 endmodule
 
 module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_101, i__payload_107, saturated, framing_error, aclk);
@@ -541,10 +541,10 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   assign n32 = | { framing_error_136, framing_error_135, i_misframed };
   vit_layernorm_768_engine_apply apply (
     .aclk(aclk),
-    .port_1149_0(scalars_c2),
-    .port_1172_0(r_data),
-    .port_1316_0(n58),
-    .port_1324_0(n59),
+    .port_1152_0(scalars_c2),
+    .port_1175_0(r_data),
+    .port_1319_0(n58),
+    .port_1327_0(n59),
     .rst(rst),
     .saturated_0_110(saturated_0),
     .saturated_1_112(saturated_1),
@@ -557,11 +557,11 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   );
   vit_layernorm_768_engine_fifo fifo (
     .aclk(aclk),
-    .port_1165_0(o_mark_c8),
-    .port_1299_0(y_0),
-    .port_1300_0(y_1),
-    .port_1301_0(y_2),
-    .port_1302_0(y_3),
+    .port_1168_0(o_mark_c8),
+    .port_1302_0(y_0),
+    .port_1303_0(y_1),
+    .port_1304_0(y_2),
+    .port_1305_0(y_3),
     .r_data(o__payload),
     .r_en(r_en_94),
     .r_rdy(o__valid),
@@ -573,7 +573,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
     .mul1_1(lane1_36),
     .mul1_2(lane2_38),
     .mul1_3(lane3_40),
-    .port_1115_0(i__payload[63:0]),
+    .port_1118_0(i__payload[63:0]),
     .rst(rst),
     .x_0_c1(lane0),
     .x_1_c1(lane1),
@@ -582,9 +582,9 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   );
   vit_layernorm_768_engine_queue queue (
     .aclk(aclk),
-    .port_1204_0(inv),
-    .port_1209_0(inv_exp),
-    .port_1216_0(out_sum),
+    .port_1207_0(inv),
+    .port_1212_0(inv_exp),
+    .port_1219_0(out_sum),
     .r_data(r_data_124),
     .r_en(r_en),
     .r_rdy(r_rdy),
@@ -597,7 +597,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
     .lane1(lane1),
     .lane2(lane2),
     .lane3(lane3),
-    .port_1127_0(marks_c2[1:0]),
+    .port_1130_0(marks_c2[1:0]),
     .rst(rst),
     .total(sum)
   );
@@ -607,7 +607,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
     .lane1(lane1_36),
     .lane2(lane2_38),
     .lane3(lane3_40),
-    .port_1127_0(marks_c2[1:0]),
+    .port_1130_0(marks_c2[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -928,7 +928,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   assign i_beta__payload_last = i__payload_107[64];
 endmodule
 
-module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_1_104, y_2_106, y_3_108, saturated_0_110, saturated_1_112, saturated_2_114, saturated_3_116, port_1316_0, port_1324_0, aclk);
+module vit_layernorm_768_engine_apply(rst, port_1152_0, port_1175_0, y_0_102, y_1_104, y_2_106, y_3_108, saturated_0_110, saturated_1_112, saturated_2_114, saturated_3_116, port_1319_0, port_1327_0, aclk);
   wire [30:0] n1;
   wire [31:0] n10;
   wire [35:0] n100;
@@ -1297,14 +1297,14 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   wire [25:0] mul7_1;
   wire [25:0] mul7_2;
   wire [25:0] mul7_3;
-  input [48:0] port_1149_0;
-  wire [48:0] port_1149_0;
-  input [63:0] port_1172_0;
-  wire [63:0] port_1172_0;
-  input [63:0] port_1316_0;
-  wire [63:0] port_1316_0;
-  input [63:0] port_1324_0;
-  wire [63:0] port_1324_0;
+  input [48:0] port_1152_0;
+  wire [48:0] port_1152_0;
+  input [63:0] port_1175_0;
+  wire [63:0] port_1175_0;
+  input [63:0] port_1319_0;
+  wire [63:0] port_1319_0;
+  input [63:0] port_1327_0;
+  wire [63:0] port_1327_0;
   wire [45:0] product_0;
   reg [45:0] product_0_c3;
   initial product_0_c3 = 46'h000000000000;
@@ -1392,10 +1392,10 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   assign n12 = $signed(n10) + $signed(n11);
   assign n14 = - $signed(n13);
   assign n16 = $signed(n14) + $signed(n15);
-  assign centred_0 = $signed(n4[25:0]) - $signed(port_1149_0[48:23]);
-  assign centred_1 = $signed(n8[25:0]) - $signed(port_1149_0[48:23]);
-  assign centred_2 = $signed(n12[25:0]) - $signed(port_1149_0[48:23]);
-  assign centred_3 = $signed(n16[25:0]) - $signed(port_1149_0[48:23]);
+  assign centred_0 = $signed(n4[25:0]) - $signed(port_1152_0[48:23]);
+  assign centred_1 = $signed(n8[25:0]) - $signed(port_1152_0[48:23]);
+  assign centred_2 = $signed(n12[25:0]) - $signed(port_1152_0[48:23]);
+  assign centred_3 = $signed(n16[25:0]) - $signed(port_1152_0[48:23]);
   assign n18 = $signed(hidden_product) + $signed(n17);
   assign n20 = $signed(hidden_product_17) + $signed(n19);
   assign n22 = $signed(hidden_product_20) + $signed(n21);
@@ -1567,7 +1567,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     centred_0_c1 <= centred_0;
   always @(posedge aclk)
-    inv_c1 <= port_1149_0[17:0];
+    inv_c1 <= port_1152_0[17:0];
   always @(posedge aclk)
     hidden_product <= n185;
   always @(posedge aclk)
@@ -1593,7 +1593,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     product_0_c3 <= n18[45:0];
   always @(posedge aclk)
-    inv_exp_c1 <= port_1149_0[22:18];
+    inv_exp_c1 <= port_1152_0[22:18];
   always @(posedge aclk)
     inv_exp_c2 <= inv_exp_c1;
   always @(posedge aclk)
@@ -1607,7 +1607,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     unit_0_c4 <= n43[19:0];
   always @(posedge aclk)
-    gamma_0_c1 <= port_1316_0[15:0];
+    gamma_0_c1 <= port_1319_0[15:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -1619,7 +1619,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     unit_1_c4 <= n62[19:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_1316_0[31:16];
+    gamma_1_c1 <= port_1319_0[31:16];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -1631,7 +1631,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     unit_2_c4 <= n81[19:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_1316_0[47:32];
+    gamma_2_c1 <= port_1319_0[47:32];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -1643,7 +1643,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     unit_3_c4 <= n100[19:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_1316_0[63:48];
+    gamma_3_c1 <= port_1319_0[63:48];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -1653,7 +1653,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     mul12_3 <= n192[34:0];
   always @(posedge aclk)
-    beta_0_c1 <= port_1324_0[15:0];
+    beta_0_c1 <= port_1327_0[15:0];
   always @(posedge aclk)
     beta_0_c2 <= beta_0_c1;
   always @(posedge aclk)
@@ -1663,7 +1663,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     beta_0_c5 <= beta_0_c4;
   always @(posedge aclk)
-    beta_1_c1 <= port_1324_0[31:16];
+    beta_1_c1 <= port_1327_0[31:16];
   always @(posedge aclk)
     beta_1_c2 <= beta_1_c1;
   always @(posedge aclk)
@@ -1673,7 +1673,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     beta_1_c5 <= beta_1_c4;
   always @(posedge aclk)
-    beta_2_c1 <= port_1324_0[47:32];
+    beta_2_c1 <= port_1327_0[47:32];
   always @(posedge aclk)
     beta_2_c2 <= beta_2_c1;
   always @(posedge aclk)
@@ -1683,7 +1683,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     beta_2_c5 <= beta_2_c4;
   always @(posedge aclk)
-    beta_3_c1 <= port_1324_0[63:48];
+    beta_3_c1 <= port_1327_0[63:48];
   always @(posedge aclk)
     beta_3_c2 <= beta_3_c1;
   always @(posedge aclk)
@@ -1709,14 +1709,14 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   always @(posedge aclk)
     saturated_3_116 <= saturated_3;
   assign mul7_0 = n4[25:0];
-  assign x_0 = port_1172_0[15:0];
+  assign x_0 = port_1175_0[15:0];
   assign mul7_1 = n8[25:0];
-  assign x_1 = port_1172_0[31:16];
+  assign x_1 = port_1175_0[31:16];
   assign mul7_2 = n12[25:0];
-  assign x_2 = port_1172_0[47:32];
+  assign x_2 = port_1175_0[47:32];
   assign mul7_3 = n16[25:0];
-  assign x_3 = port_1172_0[63:48];
-  assign sum = port_1149_0[48:23];
+  assign x_3 = port_1175_0[63:48];
+  assign sum = port_1152_0[48:23];
   assign product_0 = n18[45:0];
   assign product_1 = n20[45:0];
   assign product_2 = n22[45:0];
@@ -1749,24 +1749,24 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   assign saturated_1_c6 = saturated_1_112;
   assign saturated_2_c6 = saturated_2_114;
   assign saturated_3_c6 = saturated_3_116;
-  assign inv = port_1149_0[17:0];
-  assign inv_exp = port_1149_0[22:18];
-  assign gamma_0 = port_1316_0[15:0];
-  assign gamma_1 = port_1316_0[31:16];
-  assign gamma_2 = port_1316_0[47:32];
-  assign gamma_3 = port_1316_0[63:48];
-  assign beta_0 = port_1324_0[15:0];
-  assign beta_1 = port_1324_0[31:16];
-  assign beta_2 = port_1324_0[47:32];
-  assign beta_3 = port_1324_0[63:48];
-  assign n1 = { port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15:0], 8'h00 };
-  assign n3 = { port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15], port_1172_0[15:0], 10'h000 };
-  assign n5 = { port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31:16], 8'h00 };
-  assign n7 = { port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31], port_1172_0[31:16], 10'h000 };
-  assign n9 = { port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47:32], 8'h00 };
-  assign n11 = { port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47], port_1172_0[47:32], 10'h000 };
-  assign n13 = { port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63:48], 8'h00 };
-  assign n15 = { port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63], port_1172_0[63:48], 10'h000 };
+  assign inv = port_1152_0[17:0];
+  assign inv_exp = port_1152_0[22:18];
+  assign gamma_0 = port_1319_0[15:0];
+  assign gamma_1 = port_1319_0[31:16];
+  assign gamma_2 = port_1319_0[47:32];
+  assign gamma_3 = port_1319_0[63:48];
+  assign beta_0 = port_1327_0[15:0];
+  assign beta_1 = port_1327_0[31:16];
+  assign beta_2 = port_1327_0[47:32];
+  assign beta_3 = port_1327_0[63:48];
+  assign n1 = { port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15:0], 8'h00 };
+  assign n3 = { port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15], port_1175_0[15:0], 10'h000 };
+  assign n5 = { port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31:16], 8'h00 };
+  assign n7 = { port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31], port_1175_0[31:16], 10'h000 };
+  assign n9 = { port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47:32], 8'h00 };
+  assign n11 = { port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47], port_1175_0[47:32], 10'h000 };
+  assign n13 = { port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63:48], 8'h00 };
+  assign n15 = { port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63], port_1175_0[63:48], 10'h000 };
   assign n17 = { hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held[26], hidden_held, 18'h00000 };
   assign n19 = { hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18[26], hidden_held_18, 18'h00000 };
   assign n21 = { hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21[26], hidden_held_21, 18'h00000 };
@@ -1821,7 +1821,7 @@ module vit_layernorm_768_engine_apply(rst, port_1149_0, port_1172_0, y_0_102, y_
   assign n125 = n124;
 endmodule
 
-module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port_1299_0, port_1300_0, port_1301_0, port_1302_0, aclk);
+module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1168_0, port_1302_0, port_1303_0, port_1304_0, port_1305_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1850,16 +1850,16 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_1165_0;
-  wire [1:0] port_1165_0;
-  input [15:0] port_1299_0;
-  wire [15:0] port_1299_0;
-  input [15:0] port_1300_0;
-  wire [15:0] port_1300_0;
-  input [15:0] port_1301_0;
-  wire [15:0] port_1301_0;
+  input [1:0] port_1168_0;
+  wire [1:0] port_1168_0;
   input [15:0] port_1302_0;
   wire [15:0] port_1302_0;
+  input [15:0] port_1303_0;
+  wire [15:0] port_1303_0;
+  input [15:0] port_1304_0;
+  wire [15:0] port_1304_0;
+  input [15:0] port_1305_0;
+  wire [15:0] port_1305_0;
   wire [3:0] produce;
   output [64:0] r_data;
   wire [64:0] r_data;
@@ -1884,13 +1884,13 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port
   reg [64:0] storage [9:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1165_0[1], port_1302_0, port_1301_0, port_1300_0, port_1299_0 };
+      storage[w_port__addr] <= { port_1168_0[1], port_1305_0, port_1304_0, port_1303_0, port_1302_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'ha;
   assign r_rdy = | level;
-  assign w_port__en = port_1165_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1165_0[0];
+  assign w_port__en = port_1168_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1168_0[0];
   assign n2 = w_port__addr == 4'h9;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 5'h00 : n3;
@@ -1898,13 +1898,13 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port
   assign n6 = r_port__addr == 4'h9;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 5'h00 : n7;
-  assign n9 = w_rdy & port_1165_0[0];
+  assign n9 = w_rdy & port_1168_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1165_0[0];
+  assign n15 = w_rdy & port_1168_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -1950,14 +1950,14 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1165_0, port
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1165_0[1], port_1302_0, port_1301_0, port_1300_0, port_1299_0 };
-  assign w_data = { port_1165_0[1], port_1302_0, port_1301_0, port_1300_0, port_1299_0 };
-  assign w_en = port_1165_0[0];
+  assign w_port__data = { port_1168_0[1], port_1305_0, port_1304_0, port_1303_0, port_1302_0 };
+  assign w_data = { port_1168_0[1], port_1305_0, port_1304_0, port_1303_0, port_1302_0 };
+  assign w_en = port_1168_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module vit_layernorm_768_engine_gather(rst, port_1115_0, mul1_0, mul1_1, mul1_2, mul1_3, x_0_c1, x_1_c1, x_2_c1, x_3_c1, aclk);
+module vit_layernorm_768_engine_gather(rst, port_1118_0, mul1_0, mul1_1, mul1_2, mul1_3, x_0_c1, x_1_c1, x_2_c1, x_3_c1, aclk);
   wire [31:0] n1;
   wire [31:0] n2;
   wire [31:0] n3;
@@ -1976,8 +1976,8 @@ module vit_layernorm_768_engine_gather(rst, port_1115_0, mul1_0, mul1_1, mul1_2,
   output [30:0] mul1_3;
   reg [30:0] mul1_3;
   initial mul1_3 = 31'h00000000;
-  input [63:0] port_1115_0;
-  wire [63:0] port_1115_0;
+  input [63:0] port_1118_0;
+  wire [63:0] port_1118_0;
   input rst;
   wire rst;
   wire [15:0] sum_0;
@@ -2011,23 +2011,23 @@ module vit_layernorm_768_engine_gather(rst, port_1115_0, mul1_0, mul1_1, mul1_2,
   always @(posedge aclk)
     mul1_3 <= n4[30:0];
   always @(posedge aclk)
-    x_0_c1 <= port_1115_0[15:0];
+    x_0_c1 <= port_1118_0[15:0];
   always @(posedge aclk)
-    x_1_c1 <= port_1115_0[31:16];
+    x_1_c1 <= port_1118_0[31:16];
   always @(posedge aclk)
-    x_2_c1 <= port_1115_0[47:32];
+    x_2_c1 <= port_1118_0[47:32];
   always @(posedge aclk)
-    x_3_c1 <= port_1115_0[63:48];
-  assign n1 = $signed(port_1115_0[15:0]) * $signed(port_1115_0[15:0]);
-  assign n2 = $signed(port_1115_0[31:16]) * $signed(port_1115_0[31:16]);
-  assign n3 = $signed(port_1115_0[47:32]) * $signed(port_1115_0[47:32]);
-  assign n4 = $signed(port_1115_0[63:48]) * $signed(port_1115_0[63:48]);
+    x_3_c1 <= port_1118_0[63:48];
+  assign n1 = $signed(port_1118_0[15:0]) * $signed(port_1118_0[15:0]);
+  assign n2 = $signed(port_1118_0[31:16]) * $signed(port_1118_0[31:16]);
+  assign n3 = $signed(port_1118_0[47:32]) * $signed(port_1118_0[47:32]);
+  assign n4 = $signed(port_1118_0[63:48]) * $signed(port_1118_0[63:48]);
   always @(posedge aclk)
     mul1_0 <= n1[30:0];
-  assign x_0 = port_1115_0[15:0];
-  assign x_1 = port_1115_0[31:16];
-  assign x_2 = port_1115_0[47:32];
-  assign x_3 = port_1115_0[63:48];
+  assign x_0 = port_1118_0[15:0];
+  assign x_1 = port_1118_0[31:16];
+  assign x_2 = port_1118_0[47:32];
+  assign x_3 = port_1118_0[63:48];
   assign sum_0 = x_0_c1;
   assign sum_1 = x_1_c1;
   assign sum_2 = x_2_c1;
@@ -2038,7 +2038,7 @@ module vit_layernorm_768_engine_gather(rst, port_1115_0, mul1_0, mul1_1, mul1_2,
   assign sumsq_3 = mul1_3;
 endmodule
 
-module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1204_0, port_1209_0, port_1216_0, aclk);
+module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1207_0, port_1212_0, port_1219_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -2063,12 +2063,12 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1204_
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_1204_0;
-  wire [17:0] port_1204_0;
-  input [4:0] port_1209_0;
-  wire [4:0] port_1209_0;
-  input [25:0] port_1216_0;
-  wire [25:0] port_1216_0;
+  input [17:0] port_1207_0;
+  wire [17:0] port_1207_0;
+  input [4:0] port_1212_0;
+  wire [4:0] port_1212_0;
+  input [25:0] port_1219_0;
+  wire [25:0] port_1219_0;
   wire produce;
   output [48:0] r_data;
   wire [48:0] r_data;
@@ -2094,7 +2094,7 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1204_
   reg [48:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1216_0, port_1209_0, port_1204_0 };
+      storage[w_port__addr] <= { port_1219_0, port_1212_0, port_1207_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -2156,13 +2156,13 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1204_
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1216_0, port_1209_0, port_1204_0 };
-  assign w_data = { port_1216_0, port_1209_0, port_1204_0 };
+  assign w_port__data = { port_1219_0, port_1212_0, port_1207_0 };
+  assign w_data = { port_1219_0, port_1212_0, port_1207_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module vit_layernorm_768_engine_reduce_sum(rst, port_1127_0, lane0, lane1, lane2, lane3, total, aclk);
+module vit_layernorm_768_engine_reduce_sum(rst, port_1130_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [26:0] n1;
@@ -2184,8 +2184,8 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1127_0, lane0, lane1, lane2
   input [15:0] lane3;
   wire [15:0] lane3;
   wire [15:0] lane3_7;
-  input [1:0] port_1127_0;
-  wire [1:0] port_1127_0;
+  input [1:0] port_1130_0;
+  wire [1:0] port_1130_0;
   input rst;
   wire rst;
   output [25:0] total;
@@ -2193,7 +2193,7 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1127_0, lane0, lane1, lane2
   initial total = 26'h0000000;
   wire [17:0] total_13;
   assign n1 = $signed(total) + $signed(total_13);
-  assign n2 = port_1127_0[1] ? { total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13 } : n1;
+  assign n2 = port_1130_0[1] ? { total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13[17], total_13 } : n1;
   always @(posedge aclk)
     total <= n3;
   vit_layernorm_768_engine_reduce_sum_tree tree (
@@ -2208,7 +2208,7 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1127_0, lane0, lane1, lane2
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1127_0[0]) begin
+    if (port_1130_0[0]) begin
       n3 = n2[25:0];
     end
     if (rst) begin
@@ -2219,8 +2219,8 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1127_0, lane0, lane1, lane2
   assign lane1_3 = lane1;
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
-  assign accept = port_1127_0[0];
-  assign first = port_1127_0[1];
+  assign accept = port_1130_0[0];
+  assign first = port_1130_0[1];
 endmodule
 
 module vit_layernorm_768_engine_reduce_sum_tree(rst, lane0, lane1, lane2, lane3, total, aclk);
@@ -2251,7 +2251,7 @@ module vit_layernorm_768_engine_reduce_sum_tree(rst, lane0, lane1, lane2, lane3,
   assign add6_c1 = total;
 endmodule
 
-module vit_layernorm_768_engine_reduce_sumsq(rst, port_1127_0, lane0, lane1, lane2, lane3, total, aclk);
+module vit_layernorm_768_engine_reduce_sumsq(rst, port_1130_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_5;
   initial wake_5 = 0;
   wire [40:0] n1;
@@ -2273,8 +2273,8 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1127_0, lane0, lane1, lan
   input [30:0] lane3;
   wire [30:0] lane3;
   wire [30:0] lane3_7;
-  input [1:0] port_1127_0;
-  wire [1:0] port_1127_0;
+  input [1:0] port_1130_0;
+  wire [1:0] port_1130_0;
   input rst;
   wire rst;
   output [39:0] total;
@@ -2282,7 +2282,7 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1127_0, lane0, lane1, lan
   initial total = 40'h0000000000;
   wire [32:0] total_13;
   assign n1 = total + total_13;
-  assign n2 = port_1127_0[1] ? { 8'h00, total_13 } : n1;
+  assign n2 = port_1130_0[1] ? { 8'h00, total_13 } : n1;
   always @(posedge aclk)
     total <= n3;
   vit_layernorm_768_engine_reduce_sumsq_tree tree (
@@ -2297,7 +2297,7 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1127_0, lane0, lane1, lan
   always @* begin
     if (wake_5) begin end
     n3 = total;
-    if (port_1127_0[0]) begin
+    if (port_1130_0[0]) begin
       n3 = n2[39:0];
     end
     if (rst) begin
@@ -2308,8 +2308,8 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1127_0, lane0, lane1, lan
   assign lane1_3 = lane1;
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
-  assign accept = port_1127_0[0];
-  assign first = port_1127_0[1];
+  assign accept = port_1130_0[0];
+  assign first = port_1130_0[1];
 endmodule
 
 module vit_layernorm_768_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, total, aclk);
