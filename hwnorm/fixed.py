@@ -80,7 +80,7 @@ class Fixed:
     def width(self):
         """Bits of the smallest word that holds the interval (at least 1)."""
         if self.signed:
-            return max(self.hi.bit_length(), (-1 - self.lo).bit_length()) + 1
+            return max(max(self.hi, 0).bit_length(), (-1 - self.lo).bit_length()) + 1
         return max(self.hi.bit_length(), 1)
 
     @property
@@ -155,8 +155,12 @@ class Fixed:
 
 def format_for(reals, frac):
     """The narrowest signed format with `frac` fraction bits that holds finite floats."""
-    peak = int(np.rint(np.ldexp(np.max(np.abs(reals), initial=0.0), frac)))
-    return Fixed.of(True, peak.bit_length() + 1 if peak else 2, frac)
+    scaled = np.rint(np.ldexp(np.asarray(reals, dtype=np.float64), frac))
+    return _signed_word(int(np.min(scaled, initial=0)), int(np.max(scaled, initial=0)), frac)
+
+
+def _signed_word(lo, hi, frac):
+    return Fixed.of(True, max(Fixed(min(lo, -1), max(hi, 0)).width, 2), frac)
 
 
 def is_fxp(value):
@@ -182,18 +186,25 @@ def quantise(fmt, values, what="x"):
                 f"{what} must have at most {fmt.frac} fraction bits ({fmt.spelling}), "
                 f"got {values.dtype}"
             )
-        values = np.asarray(values.val).astype(np.int64) << (fmt.frac - values.n_frac)
+        # As Python integers, since the shift may leave 64 bits.
+        values = np.asarray(np.asarray(values.val, dtype=object) << (fmt.frac - values.n_frac))
+        return _checked(fmt, values, what).astype(np.int64)
     values = np.asarray(values)
     if values.dtype.kind == "f":
         return fmt.ints(values, what)
     if values.dtype.kind not in "iu":
         raise ValueError(f"{what} must be integers or floats, got dtype {values.dtype}")
-    if values.size and not (fmt.lo <= int(values.min()) and int(values.max()) <= fmt.hi):
+    return _checked(fmt, values, what)
+
+
+def _checked(fmt, values, what):
+    """Integers as they are, if all of them fit a format."""
+    lo, hi = (int(np.min(values)), int(np.max(values))) if values.size else (fmt.lo, fmt.hi)
+    if lo < fmt.lo or hi > fmt.hi:
         out = int(np.count_nonzero((values < fmt.lo) | (values > fmt.hi)))
-        peak = format_for(np.asarray(values, dtype=np.float64), 0)
         raise ValueError(
             f"{what} must fit {fmt.spelling}, got {out} of {values.size} elements outside it; "
-            f"{Fixed.of(True, peak.width, fmt.frac).spelling} holds them all"
+            f"{_signed_word(lo, hi, fmt.frac).spelling} holds them all"
         )
     return values
 

@@ -274,7 +274,13 @@ def narrowest(lo, hi):
     return np.int32 if reach < 32 else np.int64 if reach <= 62 else object
 
 
+def constant_value(wire):
+    """The integer that a wire without inputs behind it stands for."""
+    dtype = narrowest(*wire.work)
+    return int(wire.ints(*(_cast(constant_value(arg), dtype) for arg in wire.args)))
+
+
 def _cast(value, dtype):
-    if isinstance(value, int):
+    if isinstance(value, int) and dtype is not object:
         return value
     return np.asarray(value).astype(dtype, copy=False)

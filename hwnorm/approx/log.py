@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hwnorm.approx.reach import unreachable_entries
 from hwnorm.fixed import Fixed
-from hwnorm.ops import Clamp, Normalise, ShiftRight, leading_zeros, wire
+from hwnorm.ops import Clamp, Normalise, ShiftRight, leading_zeros, take_bits, wire
 from hwnorm.tables import Table
 
 
@@ -108,8 +108,8 @@ class Exp2:
         """Build it on a wire."""
         lowest = self.arg.lo >> self.arg.frac
         code = (a - lowest) << self.arg.frac  # an unsigned integer in units of the lsb
-        whole = code[self.arg.frac :] if code.fmt.width > self.arg.frac else wire(0)
-        mantissa = self.table(code[: self.arg.frac])
+        whole = take_bits(code, self.arg.frac, code.fmt.width)
+        mantissa = self.table(take_bits(code, 0, self.arg.frac))
         # Beyond `gone` places not even the half of an lsb is left.
         gone = self.frac + whole.fmt.hi + lowest + 3
         shift = Clamp(wire(whole.fmt.hi) - whole, 0, max(gone, 1)).named("exp2_shift")

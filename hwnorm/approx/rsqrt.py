@@ -6,7 +6,7 @@ from math import floor, log2
 
 from hwnorm.approx.reach import unreachable_entries
 from hwnorm.fixed import Fixed
-from hwnorm.ops import MULTIPLIER_BITS, Cat, Normalise, leading_zeros, wire
+from hwnorm.ops import MULTIPLIER_BITS, Cat, Normalise, leading_zeros, take_bits, wire
 from hwnorm.scaled import Scaled
 from hwnorm.tables import Table
 
@@ -141,5 +141,5 @@ class ReciprocalRoot:
         code = mantissa[top - self.code_bits : top]
         sig = self.table(Cat(zeros[0:1], code)).named("rsqrt_sig")
         most = wire(self._most(self.word_bits))
-        exp = (most - zeros[1:] if zeros.fmt.width > 1 else most).named("rsqrt_exp")
+        exp = (most - take_bits(zeros, 1, zeros.fmt.width)).named("rsqrt_exp")
         return Scaled(sig, exp, self.hidden)

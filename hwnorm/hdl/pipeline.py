@@ -1,11 +1,13 @@
 """A flow as registers and logic: every wire at its cycle, aligned by construction."""
 
+from amaranth.hdl import Const as Literal
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwnorm.bits import shape
-from hwnorm.ops import Const, Input
+from hwnorm.flow import constant_value
+from hwnorm.ops import Input
 
 
 class Pipeline(wiring.Component):
@@ -34,9 +36,10 @@ class Pipeline(wiring.Component):
         self.lanes = lanes
         self.schedule = flow.schedule(period_ns)
         self.latency = self.schedule.latency
+        self._keys = {wire: key for key, wire in flow.inputs.items()}
         self._once = set()
         for wire in flow.wires:
-            own = isinstance(wire, Input) and flow.names[wire] not in shared
+            own = isinstance(wire, Input) and self._keys[wire] not in shared
             if not own and all(arg in self._once for arg in wire.args):
                 self._once.add(wire)
         members = {}
@@ -79,11 +82,11 @@ class Pipeline(wiring.Component):
         """Build one wire; remember its value at the cycle where it is there."""
         name = self._port(self.flow.names[wire], wire, lane)
         if isinstance(wire, Input):
-            delayed[wire, lane, 0] = self.input(name if self._is_once(wire) else wire.name, lane)
+            delayed[wire, lane, 0] = self.input(self._keys[wire], lane)
             return
         if wire not in self.schedule.place:
-            args = [delayed[arg, 0, None] for arg in wire.args]
-            delayed[wire, lane, None] = wire.rtl(m, *args)
+            # A constant, or made of constants alone: its value is known now.
+            delayed[wire, lane, None] = Literal(constant_value(wire), shape(wire.fmt))
             return
         cycle = self.schedule.place[wire]
         args = [self._at(m, delayed, arg, lane, cycle) for arg in wire.args]
@@ -98,7 +101,7 @@ class Pipeline(wiring.Component):
         """The value of a wire in a later cycle, through registers that are shared."""
         if self._is_once(wire):
             lane = 0
-        if isinstance(wire, Const) or wire not in self.schedule.available:
+        if wire not in self.schedule.available:
             return delayed[wire, lane, None]
         first = self.schedule.available[wire]
         for now in range(first, cycle):

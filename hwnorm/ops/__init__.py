@@ -28,7 +28,7 @@ from hwnorm.ops.arithmetic import (
 )
 from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Wire
 from hwnorm.ops.limits import Clamp, Column, Lookup, Outside, Round, ShiftRight, Within, Wrap
-from hwnorm.ops.words import Cat, LeadingZeros, Normalise, Slice, leading_zeros
+from hwnorm.ops.words import Cat, LeadingZeros, Normalise, Slice, leading_zeros, take_bits
 
 #: The closed set. A new op needs a decision page (docs/decisions).
 OPS = (
@@ -47,6 +47,7 @@ __all__ = [
     "leading_zeros",
     "maximum",
     "select",
+    "take_bits",
     "wire",
     *(op.__name__ for op in OPS),
 ]

@@ -4,7 +4,7 @@ from math import ceil, log2
 
 import numpy as np
 from amaranth.hdl import Const as Literal
-from amaranth.hdl import Mux, Signal, signed
+from amaranth.hdl import Mux, Signal
 
 from hwnorm import bits
 from hwnorm.fixed import Fixed
@@ -311,7 +311,7 @@ class MulHidden(Wire):
         return a * (b + (1 << self.hidden))
 
     def rtl(self, m, a, b):
-        product = Signal(signed(len(a) + len(b)), name="hidden_product", reset_less=True)
+        product = Signal((a * b).shape(), name="hidden_product", reset_less=True)
         held = Signal(a.shape(), name="hidden_held", reset_less=True)
         m.d.sync += [product.eq(a * b), held.eq(a)]
         return product + (held << self.hidden)

@@ -114,17 +114,16 @@ def _round_half(a, half, total, rounding):
     if rounding == "nearest_even":
         below = kept & (half + half - 1)
         if below.size and not below.min():
-            ties = np.flatnonzero(below == 0)
+            ties = below == 0
     kept >>= total
     if ties is not None:
-        flat = kept.reshape(-1)
-        flat[ties] -= flat[ties] & 1
+        kept[ties] -= kept[ties] & 1
     return kept
 
 
 def _leaves(a, lo, hi):
     """Whether any element lies outside [lo, hi]; few do, so this is asked first."""
-    return np.max(a) > hi or np.min(a) < lo
+    return np.size(a) and (np.max(a) > hi or np.min(a) < lo)
 
 
 class Clamp(Wire):
@@ -271,8 +270,8 @@ class Lookup(Wire):
         return Cost(rom_bits=len(self.column.values) * self.fmt.width)
 
     def ints(self, index):
-        dtype = np.asarray(index).dtype
-        return np.array(self.column.values, dtype=dtype)[index.astype(np.int64)]
+        index = np.asarray(index)
+        return np.array(self.column.values, dtype=index.dtype)[index.astype(np.int64)]
 
     def rtl(self, m, index):
         memory = Memory(

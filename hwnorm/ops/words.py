@@ -7,12 +7,19 @@ from amaranth.hdl import Cat as Concat
 
 from hwnorm import bits
 from hwnorm.fixed import Fixed
+from hwnorm.ops.arithmetic import Const
 from hwnorm.ops.base import LUT_NS, Cost, Wire
 
 
 def leading_zeros(a, width=None):
     """How many zeros stand above the highest one of `a` in a word of `width` bits."""
     return LeadingZeros(a, a.fmt.width if width is None else width)
+
+
+def take_bits(a, lo, hi):
+    """Bits [lo, hi) of an unsigned wire, with zeros where it is too narrow to have them."""
+    hi = min(hi, a.fmt.width)
+    return a[lo:hi] if lo < hi else Const(0)
 
 
 class Slice(Wire):
