@@ -100,7 +100,7 @@ def stored_of(design, parameters):
     return stored
 
 
-def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None):
+def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None, limited=None):
     """As `model`, on integer rows, with the count of saturated outputs.
 
     Parameters
@@ -110,6 +110,8 @@ def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None):
         Verify on the way that every wire keeps its interval.
     out : numpy.ndarray of int or None, (rows, dim)
         Where to put the result.
+    limited : numpy.ndarray of bool or None, (rows, dim)
+        Where to mark the saturated outputs.
 
     Returns
     -------
@@ -117,22 +119,30 @@ def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None):
     """
     parameters = parameters_of(design, gamma=gamma, beta=beta)
     y = np.empty(x.shape, dtype=np.int64) if out is None else out
-    if design.rsqrt.method == "exact":
-        saturated = 0
-        for start, stop in _blocks(x.shape):
-            y[start:stop], limited = exact_block(design, x[start:stop], parameters)
-            saturated += limited
-        return ModelResult(y, saturated)
-    stored = stored_of(design, parameters)
     saturated = 0
+    for start, stop, block, lost in _results(design, x, parameters, check):
+        y[start:stop] = block
+        saturated += int(np.count_nonzero(lost))
+        if limited is not None:
+            limited[start:stop] = lost
+    return ModelResult(y, saturated)
+
+
+def _results(design, x, parameters, check):
+    """Block by block: first and last row, y, and which of it was limited."""
+    if not len(x):
+        return
+    if design.rsqrt.method == "exact":
+        for start, stop in _blocks(x.shape):
+            yield start, stop, *exact_block(design, x[start:stop], parameters)
+        return
+    stored = stored_of(design, parameters)
     with small_buffer():
         scalars = solve_rows(design.flows, x, check)
         for start, stop in _blocks(x.shape):
             columns = {name: value[start:stop, None] for name, value in scalars.items()}
             result = design.flows.apply.run(x=x[start:stop], **stored, **columns, check=check)
-            y[start:stop] = result["y"]
-            saturated += int(np.count_nonzero(result["saturated"]))
-    return ModelResult(y, saturated)
+            yield start, stop, result["y"], result["saturated"]
 
 
 @contextmanager
@@ -169,7 +179,7 @@ def solve_rows(flows, x, check=False, probe=None):
 
 
 def exact_block(design, x, parameters):
-    """Correctly rounded rows, and how many elements were limited."""
+    """Correctly rounded rows, and which of their elements were limited."""
     ideal = exact(
         design.kind,
         x,
@@ -183,4 +193,4 @@ def exact_block(design, x, parameters):
         beta_frac=design.beta.frac if design.beta else 0,
     )
     limited = np.clip(ideal, design.y.lo, design.y.hi)
-    return limited, int(np.count_nonzero(limited != ideal))
+    return limited, limited != ideal

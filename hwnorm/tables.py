@@ -202,7 +202,9 @@ class Table:
             return (terms[0] + (code >> self.arg_bits)).round(self.frac, "nearest_up")
         if len(terms) == 1:
             return terms[0].round(self.frac, "nearest_up")
-        place = (take_bits(code, 0, self.offset_bits) - (1 << self.offset_bits - 1)) >> self.arg_bits
+        place = (
+            take_bits(code, 0, self.offset_bits) - (1 << self.offset_bits - 1)
+        ) >> self.arg_bits
         total = terms.pop()
         while terms:
             term = terms.pop()

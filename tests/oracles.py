@@ -7,6 +7,7 @@ which the model and the hardware share is still found.
 
 import re
 from fractions import Fraction
+from functools import cache
 from math import isqrt, sqrt
 
 import numpy as np
@@ -56,11 +57,11 @@ def corner_rows(fmt, dim):
     ).astype(np.int64)
 
 
-def random_rows(fmt, dim, seed, repeat=1):
+def random_rows(fmt, dim, seed):
     """Rows of every size from one lsb to full scale: Gaussian, heavy tails, hot outliers."""
     rng = np.random.default_rng(seed)
     rows = []
-    for sigma in np.geomspace(1, fmt.hi / 4, 6).repeat(repeat):
+    for sigma in np.geomspace(1, fmt.hi / 4, 6):
         rows.append(rng.normal(0, sigma, dim))
         rows.append(sigma * rng.standard_t(2, dim))
         spiked = rng.normal(0, max(sigma / 1000, 1), dim)
@@ -68,6 +69,27 @@ def random_rows(fmt, dim, seed, repeat=1):
         rows.append(spiked)
         rows.append(rng.uniform(-2, 2) * sigma + rng.normal(0, 1 + sigma / 100, dim))
     return np.clip(np.rint(rows), fmt.lo, fmt.hi).astype(np.int64)
+
+
+def all_rows(design, seed):
+    """Corners first, then random rows."""
+    rows = corner_rows(design.x, design.dim), random_rows(design.x, design.dim, seed)
+    return np.concatenate(rows)
+
+
+def drawn(fmt, dim, seed):
+    """A parameter from all of its format, both ends in it."""
+    values = np.random.default_rng(seed).integers(fmt.lo, fmt.hi + 1, dim)
+    values[:2] = fmt.lo, fmt.hi
+    return values
+
+
+def parameters(design, seed):
+    """What the design has of gamma and beta, for ``**``."""
+    return {
+        name: drawn(fmt, design.dim, [seed, n])
+        for n, (name, fmt) in enumerate(design.parameters.items())
+    }
 
 
 # -- rounding and roots -----------------------------------------------------------------------
@@ -200,9 +222,16 @@ def table_value(table, code):
 # -- the two norms ----------------------------------------------------------------------------
 
 
-def _scale_of(root, total):
-    """``root.scale / sqrt(total)`` as an integer and its fraction bits."""
-    table = root.table
+@cache
+def _root_of(design, scale):
+    """The design's choice of widths, and its table."""
+    root = design.root(design.total, scale)
+    return root, root.table
+
+
+def _scale_of(design, scale, total):
+    """``scale / sqrt(total)`` as an integer and its fraction bits."""
+    root, table = _root_of(design, scale)
     zeros = root.word_bits - total.bit_length()
     mantissa = total * 2**zeros
     code = mantissa // 2 ** (root.word_bits - 1 - root.code_bits) % 2**root.code_bits
@@ -235,7 +264,7 @@ def rms_norm(design, row, gamma=None):
     low_bits = total_fmt.frac - 2 * design.x.frac
     # A row of zeros leaves eps alone, so the smallest total is eps itself.
     total = sum(v * v for v in row) * 2**low_bits + total_fmt.lo
-    scale = _scale_of(design.root(total_fmt, sqrt(design.dim)), total)
+    scale = _scale_of(design, sqrt(design.dim), total)
     gains = [None] * len(row) if gamma is None else gamma
     return [
         _finish(design, v, design.x.frac, scale, g, None) for v, g in zip(row, gains, strict=True)
@@ -248,7 +277,7 @@ def layer_norm(design, row, gamma=None, beta=None):
     low_bits = total_fmt.frac - 2 * design.x.frac
     plain = sum(row)
     spread = dim * sum(v * v for v in row) - plain * plain
-    scale = _scale_of(design.root(total_fmt, 1.0), spread * 2**low_bits + total_fmt.lo)
+    scale = _scale_of(design, 1.0, spread * 2**low_bits + total_fmt.lo)
     gains = [None] * dim if gamma is None else gamma
     shifts = [None] * dim if beta is None else beta
     return [

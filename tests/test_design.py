@@ -94,7 +94,7 @@ BAD = {
     'norm = "rmsnorm"\ndim = 1': "dim must lie in 2..16384, got 1",
     GOOD + "eps = 0.0": "eps must be positive, or an all-zero row divides by zero, got 0.0",
     GOOD + "eps = -1e-5": "eps must be positive, or an all-zero row divides by zero, got -1e-05",
-    GOOD + "eps = nan": "eps must be positive, or an all-zero row divides by zero, got nan",
+    GOOD + "eps = nan": "eps must be a finite number, got nan",
     GOOD + "[format]\nx = '16.8'": ("format.x: a format is spelled like s16/8 or u8/0, got '16.8'"),
     GOOD + "[format]\nx = 'u8/4'": "format.x must be signed, got u8/4",
     GOOD + "[format]\ny = 's64/4'": "format.y must have 2 to 32 bits, got s64/4",
@@ -108,7 +108,7 @@ BAD = {
     GOOD + "[rsqrt]\nmethod = 'cubic'": (
         "rsqrt.method must be one of direct, linear, quadratic, log, exact, got 'cubic'"
     ),
-    GOOD + "[rsqrt]\nguard_bits = 40": "rsqrt.guard_bits must lie in 0..12, got 40",
+    GOOD + "[rsqrt]\nguard_bits = 40": "rsqrt.guard_bits must be an integer in 0..12, got 40",
     'norm = "layernorm"\ndim = 8\n[rsqrt]\nmethod = "log"': (
         "rsqrt.method of layernorm must be one of direct, linear, quadratic, exact, got 'log'"
     ),

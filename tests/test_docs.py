@@ -29,9 +29,7 @@ def steps(block):
 
 def matches(shown, printed):
     """Whether output is as shown; a line of dots stands for any lines, times are free."""
-    shown, printed = (
-        re.sub(r"\b\d+\.\d+ s\b", "T s", text.rstrip()) for text in (shown, printed)
-    )
+    shown, printed = (re.sub(r"\b\d+\.\d+ s\b", "T s", text.rstrip()) for text in (shown, printed))
     pattern = "\n".join(
         r"(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line.rstrip()) + " *"
         for line in shown.split("\n")
@@ -71,9 +69,7 @@ def test_links_lead_somewhere(page):
 
 @ALL
 def test_no_paths_of_a_machine(page):
-    assert not re.search(
-        r"(?:^|[\s(`])/(?:root|home|work|tmp)/", page.read_text(encoding="utf-8")
-    )
+    assert not re.search(r"(?:^|[\s(`])/(?:root|home|work|tmp)/", page.read_text(encoding="utf-8"))
 
 
 def test_every_command_is_described():

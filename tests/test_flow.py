@@ -12,7 +12,7 @@ from hwnorm import ops
 from hwnorm.fixed import Fixed
 from hwnorm.flow import narrowest, trace
 from hwnorm.ops import Column, Cost, const, leading_zeros, maximum, select, wire
-from hwnorm.scaled import Scaled, ScaledFormat
+from hwnorm.scaled import ScaledFormat
 
 S4 = Fixed.parse("s4/0")
 S8 = Fixed.parse("s8/2")
@@ -41,7 +41,7 @@ def test_operators_mean_what_they_mean_on_integers():
             "less": a < b,
             "less_int": a < 3,
             "greater": a > b,
-            "int_less": 3 < a,
+            "int_less": wire(3) < a if isinstance(a, ops.Wire) else a > 3,
         }
 
     a, b = pairs.T
@@ -104,6 +104,12 @@ def test_scaled_numbers_go_in_and_out_as_two_wires():
     assert got["y"].tolist() == (x * (inv + 16) * 8 // (16 << exp)).tolist()
     with raises("a hidden one must be multiplied out before rounding"):
         number.input("inv").round(3)
+
+
+def test_inputs_of_other_flows_are_refused():
+    other = ops.Input("other", S4)
+    with raises("input other is not one of this flow's inputs"):
+        trace(lambda x: {"y": x + other}, x=S4)
 
 
 # -- running --------------------------------------------------------------------------------

@@ -145,9 +145,7 @@ def test_exact_rms_ties(y_frac):
             rows = [[c] * 4, [-c] * 4, [c, -c, c, -c]]
             for gamma in ([1, 3, -1, -5], [2, 7, 0, 11]):
                 eps = float((4**k - 1) * c * c)
-                y = check_exact(
-                    "rmsnorm", rows, x_frac=0, y_frac=y_frac, eps=eps, gamma=(gamma, 0)
-                )
+                y = check_exact("rmsnorm", rows, x_frac=0, y_frac=y_frac, eps=eps, gamma=(gamma, 0))
                 exact_y = np.sign(rows) * np.array(gamma) * 2.0 ** (y_frac - k)
                 ties += np.count_nonzero(exact_y % 1 == 0.5)
                 np.testing.assert_array_equal(y, np.rint(exact_y))

@@ -7,7 +7,7 @@ import numpy as np
 import oracles
 import pytest
 from fxpmath import Fxp
-from oracles import check_bound, corner_rows, misrounded, random_rows, refused
+from oracles import all_rows, check_bound, misrounded, parameters, random_rows, refused
 
 import hwnorm
 from hwnorm.golden import exact
@@ -15,21 +15,6 @@ from hwnorm.model import BLOCK_ELEMENTS, evaluate, model, parameters_of, rows_of
 from hwnorm.norms import LayerNorm, LogTables, RMSNorm, Rsqrt
 
 DATA = Path(hwnorm.__file__).parent / "data"
-
-
-def rows_for(design, seed):
-    corners = corner_rows(design.x, design.dim)
-    return np.concatenate([corners, random_rows(design.x, design.dim, seed)])
-
-
-def parameters_for(design, seed):
-    """Full-range gamma and beta; None for those that the design does not have."""
-    rng = np.random.default_rng(seed)
-    made = {}
-    for name, fmt in design.parameters.items():
-        made[name] = rng.integers(fmt.lo, fmt.hi + 1, design.dim)
-        made[name][:2] = fmt.lo, fmt.hi
-    return made
 
 
 # -- the oracles ------------------------------------------------------------------------------
@@ -60,7 +45,7 @@ LAYER = [
 @pytest.mark.parametrize("fields", RMS)
 def test_rms_norm_equals_the_hand_written_one(fields, dim):
     design = RMSNorm(dim=dim, **fields)
-    x, given = rows_for(design, seed=dim), parameters_for(design, seed=dim)
+    x, given = all_rows(design, seed=dim), parameters(design, seed=dim)
     gamma = given["gamma"].tolist() if given else None
     made = evaluate(design, x, **given, check=True).y
     assert made.tolist() == [oracles.rms_norm(design, row, gamma) for row in x.tolist()]
@@ -70,7 +55,7 @@ def test_rms_norm_equals_the_hand_written_one(fields, dim):
 @pytest.mark.parametrize("fields", LAYER)
 def test_layer_norm_equals_the_hand_written_one(fields, dim):
     design = LayerNorm(dim=dim, **fields)
-    x, given = rows_for(design, seed=dim), parameters_for(design, seed=dim)
+    x, given = all_rows(design, seed=dim), parameters(design, seed=dim)
     lists = {name: value.tolist() for name, value in given.items()}
     made = evaluate(design, x, **given, check=True).y
     assert made.tolist() == [oracles.layer_norm(design, row, **lists) for row in x.tolist()]
@@ -79,7 +64,7 @@ def test_layer_norm_equals_the_hand_written_one(fields, dim):
 def test_a_long_row_equals_the_hand_written_one():
     for kind, oracle in ((RMSNorm, oracles.rms_norm), (LayerNorm, oracles.layer_norm)):
         design = kind(dim=4096, gamma="s16/12")
-        x, gamma = random_rows(design.x, 4096, seed=1)[::5], parameters_for(design, 1)["gamma"]
+        x, gamma = random_rows(design.x, 4096, seed=1)[::5], parameters(design, 1)["gamma"]
         made = model(design, x, gamma)
         assert made.tolist() == [oracle(design, row, gamma.tolist()) for row in x.tolist()]
 
@@ -147,9 +132,7 @@ def test_integers_floats_and_fxp_agree():
     for dtype in (np.int16, np.int32, np.int64, np.float32, np.float64):
         scale = 1 if np.issubdtype(dtype, np.integer) else 2.0**-7
         fine = 1 if scale == 1 else 2.0**-8
-        made = model(
-            design, (x * scale).astype(dtype), (gamma * fine).astype(dtype), beta * fine
-        )
+        made = model(design, (x * scale).astype(dtype), (gamma * fine).astype(dtype), beta * fine)
         np.testing.assert_array_equal(made, want)
         assert made.dtype == np.int64
     np.testing.assert_array_equal(model(design, x.tolist(), gamma.tolist(), beta.tolist()), want)
@@ -209,16 +192,14 @@ def test_what_is_not_given_is_initial():
 
 def test_limited_outputs_are_counted():
     design = RMSNorm(dim=16, y="s8/6", gamma="s8/4")
-    x = rows_for(design, seed=4)
-    gamma = parameters_for(design, seed=4)["gamma"]
+    x = all_rows(design, seed=4)
+    gamma = parameters(design, seed=4)["gamma"]
     result = evaluate(design, x, gamma)
     # The same design with room for every output tells which ones had to be limited.
     wide = RMSNorm(dim=16, y="s20/6", gamma="s8/4", rsqrt=Rsqrt("linear", 32, 2))
     assert evaluate(wide, x, gamma).saturated == 0
     narrow = RMSNorm(dim=16, y="s8/6", gamma="s8/4", rsqrt=Rsqrt("exact"))
-    nearest = exact(
-        "rmsnorm", x, x_frac=8, y_frac=6, eps=1e-5, gamma=gamma, gamma_frac=4
-    )
+    nearest = exact("rmsnorm", x, x_frac=8, y_frac=6, eps=1e-5, gamma=gamma, gamma_frac=4)
     outside = np.count_nonzero((nearest < -128) | (nearest > 127))
     assert 50 < outside < x.size
     assert evaluate(narrow, x, gamma).saturated == outside
@@ -240,7 +221,7 @@ def test_wrapped_outputs_are_not_counted():
 def test_the_exact_method_is_the_correctly_rounded_norm(kind):
     fields = {"gamma": "s12/8"} | ({"beta": "s12/8"} if kind is LayerNorm else {})
     design = kind(dim=20, y="s10/6", rsqrt=Rsqrt("exact"), gamma_offset=1.0, **fields)
-    x, given = rows_for(design, seed=5), parameters_for(design, seed=5)
+    x, given = all_rows(design, seed=5), parameters(design, seed=5)
     fracs = {f"{name}_frac": 8 for name in given}
     nearest = exact(
         design.kind, x, x_frac=8, y_frac=6, eps=1e-5, gamma_offset=1.0, **given, **fracs

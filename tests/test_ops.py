@@ -13,6 +13,7 @@ from math import floor
 
 import numpy as np
 import pytest
+from test_fixed import raises
 from test_pipeline import stream
 
 from hwnorm import ops
@@ -180,9 +181,7 @@ def _limits(op, meaning, **rest):
 
 def _wraps():
     return [
-        Case(
-            lambda a, w=word: ops.Wrap(a, w), (a,), lambda v, w=word: wrapped(v, w), tight=False
-        )
+        Case(lambda a, w=word: ops.Wrap(a, w), (a,), lambda v, w=word: wrapped(v, w), tight=False)
         for a in ANY
         for word in (Fixed.of(s, w, a.frac) for s, w in product((True, False), (2, 3, 5)))
     ]
@@ -355,3 +354,44 @@ def test_integers_are_the_plain_statement(op):
 @pytest.mark.parametrize("op", ops.OPS, ids=lambda op: op.__name__)
 def test_hardware_is_the_integers(op):
     check_hardware(op)
+
+
+_S, _U = ops.Input("s", Fixed.parse("s4/1")), ops.Input("u", Fixed.parse("u3/0"))
+_COLUMN = ops.Column("roots", (1, 2, 3), 0)
+
+
+@pytest.mark.parametrize(
+    ("build", "kind", "message"),
+    [
+        (lambda: _S + 0.5, TypeError,
+         "a wire combines with wires and integers, got 0.5; see const()"),
+        (lambda: bool(_S < _U), TypeError,
+         "a wire has no truth value: use select(condition, a, b)"),
+        (lambda: _U[1], TypeError, "bits of a wire are taken as wire[lo:hi], got 1"),
+        (lambda: _U[::2], TypeError,
+         "bits of a wire are taken as wire[lo:hi], got slice(None, None, 2)"),
+        (lambda: _U[2:2], ValueError, "bits must lie in 0..3 and not be empty, got 2:2"),
+        (lambda: _U[1:4], ValueError, "bits must lie in 0..3 and not be empty, got 1:4"),
+        (lambda: _S[0:1], ValueError, "bits are taken of unsigned wires, got s4/1"),
+        (lambda: ops.Cat(_U, _S), ValueError,
+         "bits are joined of unsigned wires, got u3/0 and s4/1"),
+        (lambda: ops.select(_U, 1, 2), ValueError,
+         "the condition of select must be one bit, got u3/0"),
+        (lambda: _COLUMN[_U], ValueError, "the index of table roots must stay below 3, got u3/0"),
+        (lambda: _COLUMN[_S], ValueError, "a table index is an unsigned integer, got s4/1"),
+        (lambda: ops.leading_zeros(_S), ValueError,
+         "leading zeros are counted of unsigned wires, got s4/1"),
+        (lambda: ops.leading_zeros(_U, 2), ValueError, "width must be at least 3, got 2"),
+        (lambda: ops.Normalise(_U, ops.leading_zeros(_U + 1)), ValueError,
+         "normalise needs the leading zeros of the same wire"),
+        (lambda: ops.ShiftRight(_U, _S, 0, "floor"), ValueError,
+         "a shift amount is an unsigned integer, got s4/1"),
+        (lambda: _S.round(0, "up"), ValueError,
+         "rounding must be one of nearest_even, nearest_up, floor, got 'up'"),
+        (lambda: _S.ints(), TypeError, "Input has no integer meaning of its own"),
+        (lambda: _S.rtl(None), TypeError, "Input has no hardware of its own"),
+    ],
+)  # fmt: skip
+def test_what_ops_refuse(build, kind, message):
+    with raises(message, kind):
+        build()

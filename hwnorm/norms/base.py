@@ -7,13 +7,14 @@ with ``load`` for what is stored of a parameter. It also states its error bound,
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from operator import add
 from typing import ClassVar
 
 from hwnorm.bits import tree
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed
 from hwnorm.flow import Flow, trace
-from hwnorm.norms.config import LogTables, Rsqrt
+from hwnorm.norms.config import LogTables, Rsqrt, is_integer
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
 
 #: Cycles that the engine's shell adds to its pipelines: the accumulator, the queue of row
@@ -134,7 +135,7 @@ class Norm:
 
     def _check_sizes(self):
         for name in ("dim", "lanes"):
-            if not isinstance(getattr(self, name), int):
+            if not is_integer(getattr(self, name)):
                 raise ValueError(f"{name} must be an integer, got {getattr(self, name)!r}")
         if not 2 <= self.dim <= 16384:
             raise ValueError(f"dim must lie in 2..16384, got {self.dim}")
@@ -147,11 +148,15 @@ class Norm:
             value = getattr(self, name)
             if value is not None and not 2 <= value.width <= 32:
                 raise ValueError(f"format.{name} must have 2 to 32 bits, got {value.spelling}")
+        for name in ("eps", "gamma_offset", "period_ns"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not isfinite(value):
+                raise ValueError(f"{name} must be a finite number, got {value!r}")
         if not self.eps > 0:
             raise ValueError(
                 f"eps must be positive, or an all-zero row divides by zero, got {self.eps}"
             )
-        if not 0 < self.period_ns < float("inf"):
+        if not self.period_ns > 0:
             raise ValueError(f"period_ns must be positive, got {self.period_ns}")
 
     def _check_choices(self):
@@ -189,6 +194,9 @@ class Norm:
                 raise ValueError(
                     f"{name}_init must have dim={self.dim} elements, got {len(values)}"
                 )
+            odd = [value for value in values if not is_integer(value)]
+            if odd:
+                raise ValueError(f"{name}_init must be integers, got {odd[0]!r}")
             if min(values) < fmt.lo or max(values) > fmt.hi:
                 raise ValueError(
                     f"{name}_init must fit {fmt.spelling}, got {min(values)}..{max(values)}"

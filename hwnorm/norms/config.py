@@ -34,8 +34,10 @@ class Rsqrt:
                 f"rsqrt.method must be one of {', '.join(METHODS)}, got {self.method!r}"
             )
         check_segments("rsqrt.segments", self.segments)
-        if not 0 <= self.guard_bits <= 12:
-            raise ValueError(f"rsqrt.guard_bits must lie in 0..12, got {self.guard_bits}")
+        if not is_integer(self.guard_bits) or not 0 <= self.guard_bits <= 12:
+            raise ValueError(
+                f"rsqrt.guard_bits must be an integer in 0..12, got {self.guard_bits!r}"
+            )
 
     def segments_for(self, target):
         """`segments`, or the smallest table whose limit stays under a relative error."""
@@ -71,11 +73,18 @@ class LogTables:
                 f"log.method must be one of direct, mitchell, linear, got {self.method!r}"
             )
         check_segments("log.segments", self.segments)
-        if self.frac is not None and not 2 <= self.frac <= 30:
-            raise ValueError(f"log.frac must lie in 2..30, got {self.frac}")
+        if self.frac is not None and not (is_integer(self.frac) and 2 <= self.frac <= 30):
+            raise ValueError(f"log.frac must be an integer in 2..30, got {self.frac!r}")
+
+
+def is_integer(value):
+    """Whether a value is an integer, and no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_segments(name, segments):
     """Raise unless a number of table entries is None or a power of two."""
-    if segments is not None and (segments < 2 or segments & (segments - 1)):
-        raise ValueError(f"{name} must be a power of two and at least 2, got {segments}")
+    if segments is None:
+        return
+    if not is_integer(segments) or segments < 2 or segments & (segments - 1):
+        raise ValueError(f"{name} must be a power of two and at least 2, got {segments!r}")

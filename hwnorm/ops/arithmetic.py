@@ -3,7 +3,6 @@
 from math import ceil, log2
 
 import numpy as np
-from amaranth.hdl import Const as Literal
 from amaranth.hdl import Mux, Signal
 
 from hwnorm import bits
@@ -33,8 +32,11 @@ def const(value, frac):
 
 
 def select(condition, yes, no):
-    """``yes`` where `condition` (one bit) holds, else ``no``."""
-    return Select(condition, wire(yes), wire(no))
+    """``yes`` where `condition` (one bit) holds, else ``no``; a plain 0 has any grid."""
+    yes, no = wire(yes), wire(no)
+    if (no.fmt.lo, no.fmt.hi) == (0, 0):
+        no = const(0, yes.fmt.frac)
+    return Select(condition, yes, no)
 
 
 def maximum(a, b):
@@ -58,9 +60,6 @@ class Const(Wire):
 
     def ints(self):
         return self.fmt.lo
-
-    def rtl(self, m):
-        return Literal(self.fmt.lo, bits.shape(self.fmt))
 
 
 class _Aligned(Wire):

@@ -114,7 +114,7 @@ class Wire:
         return ops.Sub(ops.wire(other), self)
 
     def __neg__(self):
-        return ops.Sub(ops.wire(0), self)
+        return ops.Sub(ops.const(0, self.fmt.frac), self)
 
     def __mul__(self, other):
         # A number with an exponent of its own (`Scaled`) knows how to multiply a wire.

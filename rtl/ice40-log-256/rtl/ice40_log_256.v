@@ -359,7 +359,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   ice40_log_256_engine_apply apply (
     .aclk(aclk),
     .inv(inv_32),
-    .port_1253_0(n49),
+    .port_1251_0(n49),
     .rst(rst),
     .saturated_74(saturated),
     .x(x_34),
@@ -367,8 +367,8 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   );
   ice40_log_256_engine_fifo fifo (
     .aclk(aclk),
-    .port_1196_0(o_mark_c5),
-    .port_1242_0(y),
+    .port_1194_0(o_mark_c5),
+    .port_1240_0(y),
     .r_data(o__payload),
     .r_en(r_en_52),
     .r_rdy(o__valid),
@@ -392,7 +392,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   ice40_log_256_engine_reduce_sumsq reduce_sumsq (
     .aclk(aclk),
     .lane0(lane0),
-    .port_1174_0(marks_c1[1:0]),
+    .port_1172_0(marks_c1[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -582,7 +582,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   assign n12 = saturated;
 endmodule
 
-module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, aclk);
+module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1251_0, aclk);
   wire [7:0] n1;
   wire n10;
   wire n100;
@@ -603,8 +603,8 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   wire [16:0] n114;
   wire [14:0] n115;
   wire [16:0] n116;
-  wire [20:0] n117;
-  wire [21:0] n118;
+  wire [19:0] n117;
+  wire [20:0] n118;
   wire [10:0] n119;
   wire n12;
   wire [11:0] n120;
@@ -636,24 +636,22 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   wire n144;
   wire n145;
   wire [25:0] n146;
-  wire [7:0] n147;
-  wire [7:0] n148;
+  wire n147;
+  wire n148;
   wire n149;
   wire n15;
   wire n150;
   wire n151;
   wire n152;
-  wire n153;
-  wire n154;
-  wire [10:0] n155;
-  wire [10:0] n156;
+  wire [10:0] n153;
+  wire [10:0] n154;
+  wire n155;
+  wire n156;
   wire n157;
   wire n158;
   wire n159;
   wire n16;
   wire n160;
-  wire n161;
-  wire n162;
   wire n17;
   wire n18;
   wire n19;
@@ -781,8 +779,8 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   wire [13:0] log_x;
   wire [15:0] log_y;
   wire [7:0] normalise18;
-  input [15:0] port_1253_0;
-  wire [15:0] port_1253_0;
+  input [15:0] port_1251_0;
+  wire [15:0] port_1251_0;
   wire [5:0] port__addr;
   wire [5:0] port__addr_41;
   wire [6:0] port__data;
@@ -992,12 +990,12 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   end
   assign exp2_c0 = _1_;
   assign x_negative = $signed(x) < $signed(9'h000);
-  assign add7 = x_negative + port_1253_0[14];
+  assign add7 = x_negative + port_1251_0[14];
   assign n2 = $signed(x) < $signed(1'h0);
   assign n3 = - $signed(x);
   assign n4 = n2 ? n3 : { x[7], x };
   assign less12 = 8'h00 < n4[7:0];
-  assign select14 = port_1253_0[15] ? less12 : 1'h0;
+  assign select14 = port_1251_0[15] ? less12 : 1'h0;
   assign n39 = ~ n4[2];
   assign n40 = ~ n4[3];
   assign n41 = n39 & n40;
@@ -1071,7 +1069,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   assign n112 = $signed(n111) + $signed({ 1'h0, add23 });
   assign n114 = $signed(n113) + $signed(inv_c1);
   assign n116 = $signed(n114[15:0]) + $signed(n115);
-  assign n118 = $signed(n116[15:0]) - $signed(21'h1f8000);
+  assign n118 = $signed(n116[15:0]) - $signed(20'hf8000);
   assign add34 = n119 + scale33_c2;
   assign n120 = add34[11:1] + add34[0];
   assign n121 = 5'h1e - n118[15:11];
@@ -1099,23 +1097,23 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   assign n145 = signal_61[0] & n144;
   assign n146 = signal_61[25:1] + n145;
   assign select43 = select14_c2 ? n146[18:0] : 19'h00000;
-  assign sub45 = 8'h00 - select43[9:0];
+  assign sub45 = 1'h0 - select43[9:0];
   assign select46 = slice8_c2 ? sub45 : { 1'h0, select43[9:0] };
-  assign n149 = ~ select46[10];
-  assign n150 = | select46[10:7];
-  assign n151 = n149 & n150;
-  assign n152 = & select46[10:7];
-  assign n153 = ~ n152;
-  assign n154 = select46[10] & n153;
-  assign n155 = n154 ? 11'h780 : select46;
-  assign n156 = n151 ? 11'h07f : n155;
-  assign n157 = & select46[10:7];
-  assign n158 = ~ n157;
-  assign n159 = select46[10] & n158;
-  assign n160 = ~ select46[10];
-  assign n161 = | select46[10:7];
-  assign n162 = n160 & n161;
-  assign saturated = n159 | n162;
+  assign n147 = ~ select46[10];
+  assign n148 = | select46[10:7];
+  assign n149 = n147 & n148;
+  assign n150 = & select46[10:7];
+  assign n151 = ~ n150;
+  assign n152 = select46[10] & n151;
+  assign n153 = n152 ? 11'h780 : select46;
+  assign n154 = n149 ? 11'h07f : n153;
+  assign n155 = & select46[10:7];
+  assign n156 = ~ n155;
+  assign n157 = select46[10] & n156;
+  assign n158 = ~ select46[10];
+  assign n159 = | select46[10:7];
+  assign n160 = n158 & n159;
+  assign saturated = n157 | n160;
   always @(posedge aclk)
     scale22_c1 <= n109[6:0];
   always @(posedge aclk)
@@ -1123,7 +1121,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   always @(posedge aclk)
     inv_c1 <= inv;
   always @(posedge aclk)
-    gamma_log_c1 <= port_1253_0[13:0];
+    gamma_log_c1 <= port_1251_0[13:0];
   always @(posedge aclk)
     scale33_c2 <= n118[10:0];
   always @(posedge aclk)
@@ -1137,13 +1135,13 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   always @(posedge aclk)
     slice8_c2 <= slice8_c1;
   always @(posedge aclk)
-    y_72 <= n156[7:0];
+    y_72 <= n154[7:0];
   always @(posedge aclk)
     saturated_74 <= saturated;
-  assign gamma_negative = port_1253_0[14];
+  assign gamma_negative = port_1251_0[14];
   assign slice8 = add7[0];
   assign abs11 = n4[7:0];
-  assign gamma_some = port_1253_0[15];
+  assign gamma_some = port_1251_0[15];
   assign zeros = { n14, n11 };
   assign zeros_10 = { n23, n20 };
   assign zeros_11 = { n38, n31 };
@@ -1178,10 +1176,10 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   assign sub39 = n121[4:0];
   assign shiftright41 = n146[18:0];
   assign size = select43[9:0];
-  assign y = n156[7:0];
+  assign y = n154[7:0];
   assign y_c3 = y_72;
   assign saturated_c3 = saturated_74;
-  assign gamma_log = port_1253_0[13:0];
+  assign gamma_log = port_1251_0[13:0];
   assign n1 = 8'h00;
   assign n5 = 8'h00;
   assign n6 = 1'h0;
@@ -1224,7 +1222,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   assign n111 = { sub17_c1[3], sub17_c1[3], sub17_c1[3], sub17_c1[3], sub17_c1[3], sub17_c1, 10'h000 };
   assign n113 = { n112[13:0], 1'h0 };
   assign n115 = { gamma_log_c1, 1'h0 };
-  assign n117 = 21'h1f8000;
+  assign n117 = 20'hf8000;
   assign n119 = { exp2_c0, 1'h0 };
   assign n123 = n121[4:0];
   assign n124 = { 6'h00, n120[10:0], 9'h000 };
@@ -1239,11 +1237,9 @@ module ice40_log_256_engine_apply(rst, inv, x, y_72, saturated_74, port_1253_0, 
   assign n140 = signal_59[0];
   assign n142 = 1'h0;
   assign n143 = gone_62;
-  assign n147 = 8'h00;
-  assign n148 = 8'h00;
 endmodule
 
-module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1196_0, port_1242_0, aclk);
+module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1194_0, port_1240_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1272,10 +1268,10 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1196_0, port_124
   wire [2:0] consume;
   reg [2:0] level;
   initial level = 3'h0;
-  input [1:0] port_1196_0;
-  wire [1:0] port_1196_0;
-  input [7:0] port_1242_0;
-  wire [7:0] port_1242_0;
+  input [1:0] port_1194_0;
+  wire [1:0] port_1194_0;
+  input [7:0] port_1240_0;
+  wire [7:0] port_1240_0;
   wire [2:0] produce;
   output [8:0] r_data;
   wire [8:0] r_data;
@@ -1300,13 +1296,13 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1196_0, port_124
   reg [8:0] storage [6:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1196_0[1], port_1242_0 };
+      storage[w_port__addr] <= { port_1194_0[1], port_1240_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 3'h7;
   assign r_rdy = | level;
-  assign w_port__en = port_1196_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1196_0[0];
+  assign w_port__en = port_1194_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1194_0[0];
   assign n2 = w_port__addr == 3'h6;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 4'h0 : n3;
@@ -1314,13 +1310,13 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1196_0, port_124
   assign n6 = r_port__addr == 3'h6;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 4'h0 : n7;
-  assign n9 = w_rdy & port_1196_0[0];
+  assign n9 = w_rdy & port_1194_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1196_0[0];
+  assign n15 = w_rdy & port_1194_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -1366,9 +1362,9 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1196_0, port_124
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1196_0[1], port_1242_0 };
-  assign w_data = { port_1196_0[1], port_1242_0 };
-  assign w_en = port_1196_0[0];
+  assign w_port__data = { port_1194_0[1], port_1240_0 };
+  assign w_data = { port_1194_0[1], port_1240_0 };
+  assign w_en = port_1194_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
@@ -1647,7 +1643,7 @@ module ice40_log_256_engine_queue(rst, r_en, r_rdy, r_data, w_en, w_port__data, 
   assign r_port__data = r_data;
 endmodule
 
-module ice40_log_256_engine_reduce_sumsq(rst, port_1174_0, lane0, total, aclk);
+module ice40_log_256_engine_reduce_sumsq(rst, port_1172_0, lane0, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [23:0] n1;
@@ -1660,8 +1656,8 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1174_0, lane0, total, aclk);
   input [14:0] lane0;
   wire [14:0] lane0;
   wire [14:0] lane0_1;
-  input [1:0] port_1174_0;
-  wire [1:0] port_1174_0;
+  input [1:0] port_1172_0;
+  wire [1:0] port_1172_0;
   input rst;
   wire rst;
   output [22:0] total;
@@ -1669,13 +1665,13 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1174_0, lane0, total, aclk);
   initial total = 23'h000000;
   wire [14:0] total_7;
   assign n1 = total + lane0;
-  assign n2 = port_1174_0[1] ? { 9'h000, lane0 } : n1;
+  assign n2 = port_1172_0[1] ? { 9'h000, lane0 } : n1;
   always @(posedge aclk)
     total <= n3;
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1174_0[0]) begin
+    if (port_1172_0[0]) begin
       n3 = n2[22:0];
     end
     if (rst) begin
@@ -1683,8 +1679,8 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1174_0, lane0, total, aclk);
     end
   end
   assign lane0_1 = lane0;
-  assign accept = port_1174_0[0];
-  assign first = port_1174_0[1];
+  assign accept = port_1172_0[0];
+  assign first = port_1172_0[1];
   assign total_7 = lane0;
 endmodule
 
