@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -109,7 +110,7 @@ def _first_rows(layers, rows):
     kept = []
     for layer in layers:
         if rows > 0:
-            kept.append(Layer(layer.name, layer.x[:rows], layer.gamma, layer.beta))
+            kept.append(replace(layer, x=layer.x[:rows]))
             rows -= len(kept[-1].x)
     return kept
 
@@ -186,7 +187,11 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
     total = Errors.joined(parts)
     reports = [(layer.name, part.report()) for layer, part in zip(layers, parts, strict=True)]
     report = total.report()
-    _print(as_json, eval_data(report, reports), eval_text(design, report, reports, source))
+    text = eval_text(design, report, reports, source)
+    others = {layer.eps for layer in layers if layer.eps and abs(layer.eps / design.eps - 1) > 0.01}
+    for eps in sorted(others):
+        text += f"\nnote: the model behind the data has eps {eps:.3g}, the design {design.eps:g}"
+    _print(as_json, eval_data(report, reports) | {"data_eps": sorted(others)}, text)
     if plot:
         from hwnorm.plots import draw_error_histogram
 

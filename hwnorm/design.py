@@ -183,7 +183,7 @@ gamma = "s16/14"          # or "none"
 [rsqrt]
 method = "linear"         # {methods}
 # segments = 512          # table entries; without, the smallest that the error budget allows
-guard_bits = 2            # 2 is the smallest that guarantees errors below one ulp
+guard_bits = 2            # 2 keeps errors below one ulp, unless beta is wide
 """
 
 

@@ -140,7 +140,9 @@ class Fixed:
         if bad:
             raise ValueError(f"{what} must be finite, got {bad} NaN or infinite elements")
         scaled = np.rint(np.ldexp(reals, self.frac))
-        out = int(np.count_nonzero((scaled < self.lo) | (scaled > self.hi)))
+        # What int64 cannot hold is outside as well, whatever the format.
+        far = np.abs(scaled) >= 2.0**63
+        out = int(np.count_nonzero((scaled < self.lo) | (scaled > self.hi) | far))
         if out:
             raise ValueError(
                 f"{what} must fit {self.spelling}, got {out} of {reals.size} elements outside it; "
@@ -151,6 +153,11 @@ class Fixed:
     def reals(self, ints):
         """The float64 values of integers in units of ``2**-frac``."""
         return np.ldexp(np.asarray(ints, dtype=np.float64), -self.frac)
+
+
+def is_integer(value):
+    """Whether a value is an integer, and no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def format_for(reals, frac):

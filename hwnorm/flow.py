@@ -144,20 +144,23 @@ class Flow:
         ------
         OverflowError
             In a checked run, if a wire leaves its interval; names the wire.
+        ValueError
+            If inputs are missing, or there are others.
         """
+        if inputs.keys() != self.inputs.keys():
+            raise ValueError(
+                f"{self.name} takes {', '.join(self.inputs)}, got {', '.join(inputs) or 'none'}"
+            )
         values = {self.inputs[key]: value for key, value in inputs.items()}
         if check:
             for wire, value in values.items():
                 self._check(wire, value)
         for wire, dtype, dead in self._plan:
-            if wire.moves:
-                value = values[wire.args[0]]
-            else:
+            if not wire.moves:
                 for arg in wire.args:
                     # Kept as cast: the next op on it most often wants the same.
                     values[arg] = _cast(values[arg], dtype)
-                value = wire.ints(*(values[arg] for arg in wire.args))
-            values[wire] = value
+            value = values[wire] = wire.ints(*(values[arg] for arg in wire.args))
             if check:
                 self._check(wire, value)
             if probe is None:
@@ -254,18 +257,6 @@ class Schedule:
     place: dict
     available: dict
     latency: int
-
-    @property
-    def register_bits(self):
-        """Flip-flops that carry wires from cycle to cycle, for one instance."""
-        last = {}
-        for wire, cycle in self.place.items():
-            for arg in wire.args:
-                last[arg] = max(last.get(arg, 0), cycle)
-        return sum(
-            wire.fmt.width * (max(last.get(wire, 0) - cycle, 0) + wire.registered)
-            for wire, cycle in self.available.items()
-        )
 
 
 def narrowest(lo, hi):

@@ -1,8 +1,8 @@
 """The functions that tables approximate, and how well a table of a given size can do.
 
 A function is tabulated over ``u`` in [0, span), cut into equal segments. The limits are the
-minimax errors of an ideal table (no coefficient rounding); the derivations are in
-``docs/error-budget.md``.
+minimax errors of an ideal table (no coefficient rounding), exact for direct and linear tables
+of rsqrt, else the leading term for many segments; ``docs/error-budget.md`` derives them.
 """
 
 from collections.abc import Callable

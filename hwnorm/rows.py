@@ -80,12 +80,15 @@ class Layer:
     name : str
     x : numpy.ndarray, (rows, dim)
     gamma, beta : numpy.ndarray or None, (dim,)
+    eps : float or None
+        What the model adds to the mean square; a design has its own.
     """
 
     name: str
     x: np.ndarray
     gamma: np.ndarray | None = None
     beta: np.ndarray | None = None
+    eps: float | None = None
 
 
 def load_layers(path):
@@ -95,7 +98,7 @@ def load_layers(path):
     ----------
     path : str or pathlib.Path
         ``.npy`` with x (..., dim), or ``.npz`` with ``x`` and optional ``gamma``, ``beta``,
-        ``names``. If gamma (or beta) has a leading axis, it is the list of layers, which x
+        ``eps``, ``names``. If gamma (or beta) has a leading axis, it is the list of layers, which x
         then has as well.
 
     Returns
@@ -121,7 +124,7 @@ def load_layers(path):
     if "x" not in arrays:
         raise ValueError(f"data file {path} must have an array x, got none")
     x = arrays["x"]
-    for key in ("x", "gamma", "beta"):
+    for key in ("x", "gamma", "beta", "eps"):
         if key in arrays and arrays[key].dtype.kind not in "iuf":
             raise ValueError(f"{key} of {path} must hold numbers, got {arrays[key].dtype}")
     if x.ndim < 1 or x.size == 0:
@@ -131,7 +134,7 @@ def load_layers(path):
         return [
             Layer(
                 path.stem, _wide(x).reshape(-1, x.shape[-1]),
-                _wide(arrays.get("gamma")), _wide(arrays.get("beta")),
+                _wide(arrays.get("gamma")), _wide(arrays.get("beta")), _eps_of(arrays, 0),
             )
         ]  # fmt: skip
     count = x.shape[0]
@@ -147,9 +150,16 @@ def load_layers(path):
             str(names[n]),
             _wide(x[n]).reshape(-1, x.shape[-1]),
             *(_wide(arrays[key][n]) if key in arrays else None for key in ("gamma", "beta")),
+            _eps_of(arrays, n),
         )
         for n in range(count)
     ]
+
+
+def _eps_of(arrays, layer):
+    """The eps of a layer, from one number for all or one a layer."""
+    eps = np.ravel(arrays.get("eps", []))
+    return float(eps[min(layer, eps.size - 1)]) if eps.size else None
 
 
 def _wide(values):

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hwnorm.fixed import Fixed
+from hwnorm.fixed import Fixed, is_integer
 from hwnorm.flow import trace
 from hwnorm.functions import DEGREES, FUNCTIONS
 from hwnorm.ops import Column, take_bits
 from hwnorm.remez import fit_constant, fit_polynomial
+
+#: More entries than this are no table that anybody builds.
+MOST_SEGMENTS = 65536
 
 #: Codes up to this width are all tried to prove a table's error.
 EXHAUSTIVE_BITS = 21
@@ -70,10 +73,13 @@ class Table:
             raise ValueError(
                 f"method of {self.function} must be one of {', '.join(methods)}, got {self.method}"
             )
-        if self.segments < self.shape.span or self.segments & (self.segments - 1):
+        for name in ("segments", "arg_bits", "frac"):
+            if not is_integer(getattr(self, name)):
+                raise ValueError(f"{name} must be an integer, got {getattr(self, name)!r}")
+        lowest = self.shape.span
+        if not lowest <= self.segments <= MOST_SEGMENTS or self.segments & (self.segments - 1):
             raise ValueError(
-                f"segments must be a power of two and at least {self.shape.span}, "
-                f"got {self.segments}"
+                f"segments must be a power of two in {lowest}..{MOST_SEGMENTS}, got {self.segments}"
             )
         if self.segments > 1 << self.code_bits:
             raise ValueError(
@@ -163,7 +169,11 @@ class Table:
 
     @property
     def limit(self):
-        """The smallest error that any table of this method and size can have."""
+        """The minimax error of a table of this method and size.
+
+        Exact for ``direct`` and ``linear`` tables of rsqrt; for the others the leading term
+        for many segments, which few segments stay below.
+        """
         return self.shape.limits[self.method](self.segments)
 
     @property
@@ -339,7 +349,7 @@ def load(path):
             data["offset_lsb"],
         )
         stored = [tuple(c["values"]) for c in data["columns"]]
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} must be a table written by hwnorm lut, got {error!r}") from error
     if stored != [c.values for c in table.columns]:
         raise ValueError(f"{path} must hold the entries of its description, got others")

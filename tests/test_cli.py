@@ -114,6 +114,13 @@ def test_eval_of_a_file_and_without_data(run, tmp_path):
     assert data_of(run, "eval", "tiny-64")["rows"] > 256
 
 
+def test_eval_tells_of_another_eps(run, tmp_path):
+    np.savez(tmp_path / "d.npz", x=np.ones((2, 64)), eps=1e-6)
+    text = run("eval", "tiny-64", "--data", tmp_path / "d.npz")[1]
+    assert text.endswith("note: the model behind the data has eps 1e-06, the design 1e-05\n")
+    assert "note:" not in run("eval", "smollm2", "--rows", "1")[1]
+
+
 def test_eval_fails_where_the_bound_does_not_hold(run, monkeypatch):
     monkeypatch.setattr("hwnorm.norms.scaling.ScalingNorm.eps_ulp", -0.4)
     code, out, err = run("eval", "tiny-64", "--json")
@@ -200,6 +207,7 @@ def bad_data(tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
     np.save(tmp_path / "narrow.npy", np.zeros((4, 60)))
     np.save(tmp_path / "words.npy", np.array(["a"]))
+    (tmp_path / "exact.toml").write_text('norm="rmsnorm"\ndim=8\n[rsqrt]\nmethod="exact"\n')
     (tmp_path / "corrupt.npz").write_bytes(b"PK\x03\x04 no zip")
 
 
@@ -235,13 +243,14 @@ BAD = {
         "method of log2 must be one of direct, mitchell, linear, got quadratic"
     ),
     "lut --function log2 --segments 48 -o {tmp}/out": (
-        "segments must be a power of two and at least 1, got 48"
+        "segments must be a power of two in 1..65536, got 48"
     ),
     "lut --function exp2 --segments 64 --arg-bits 4 -o {tmp}/out": (
         "segments must be at most 16, since the argument of exp2 has 4 bits, got 64"
     ),
     "verilog tiny-64 -o {tmp}/nan.npy": "output {tmp}/nan.npy must be a folder, got a file",
     "eval tiny-64 --plot {tmp}/a.gif": ("a plot is written as .png, .svg or .pdf, got {tmp}/a.gif"),
+    "lut {tmp}/exact.toml -o {tmp}/out": ("rsqrt.method exact is a model only, it has no hardware"),
     "evl tiny-64": "No such command 'evl'. Did you mean 'eval'?",
     "eval": "Missing argument 'DESIGN'.",
     "check tiny-64 --wire": "No such option '--wire'. Did you mean '--wires'?",

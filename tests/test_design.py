@@ -103,7 +103,7 @@ BAD = {
         "rounding of rmsnorm must be one of nearest_even, nearest_up, floor, got 'up'"
     ),
     GOOD + "[rsqrt]\nsegments = 100": (
-        "rsqrt.segments must be a power of two and at least 2, got 100"
+        "rsqrt.segments must be a power of two in 2..65536, got 100"
     ),
     GOOD + "[rsqrt]\nmethod = 'cubic'": (
         "rsqrt.method must be one of direct, linear, quadratic, log, exact, got 'cubic'"
@@ -125,8 +125,11 @@ BAD = {
     ),
     GOOD + "store = 'disk'": "store of rmsnorm must be one of ram, rom, got 'disk'",
     GOOD + "period_ns = 0": "period_ns must be positive, got 0",
-    'norm = "rmsnorm"\ndim = 64\n[format]\nx = "s4/2"\n[rsqrt]\nsegments = 4194304': (
-        "segments must be at most 1048576, since the argument of rsqrt has 20 bits, got 4194304"
+    GOOD + "[rsqrt]\nsegments = 131072": (
+        "rsqrt.segments must be a power of two in 2..65536, got 131072"
+    ),
+    'norm = "rmsnorm"\ndim = 64\n[format]\nx = "s4/2"\ny = "s8/4"\n[rsqrt]\nsegments = 8192': (
+        "segments must be at most 4096, since the argument of rsqrt has 12 bits, got 8192"
     ),
 }
 

@@ -136,6 +136,7 @@ DESIGNS = {
     "wrap": RMSNorm(dim=8, lanes=4, y="s6/4", gamma="s8/6", overflow="wrap"),
     "wide x": RMSNorm(dim=6, lanes=2, x="s32/16", y="s20/12", eps=1e-12),
     "short x": RMSNorm(dim=4, lanes=2, x="s4/2", y="s8/5", rsqrt=Rsqrt("linear", 8)),
+    "large eps": RMSNorm(dim=4, lanes=2, x="s6/8", eps=4.0),
     "direct": RMSNorm(dim=6, lanes=3, rsqrt=Rsqrt("direct", 64)),
     "quadratic": RMSNorm(dim=6, lanes=3, rsqrt=Rsqrt("quadratic")),
     "log": RMSNorm(dim=6, lanes=2, gamma="s16/12", rsqrt=Rsqrt("log")),

@@ -90,3 +90,5 @@ def test_the_table_and_the_count_of_survivors(capsys, monkeypatch):
         "4 mutants, 3 killed, 1 survived",
     ]
     assert mutate.main(["integers", "Cat", "swapped"]) == 0
+    with raises("no mutant has a name that holds Cat and nonsense", SystemExit):
+        mutate.main(["Cat", "nonsense"])

@@ -134,8 +134,9 @@ def test_an_eps_above_every_mean_square(kind):
     """The totals then stay in one octave, and the shift becomes a constant."""
     for dim in (4, 20):
         for eps in (0.01, 0.3, 4.0):
-            design = kind(dim=dim, x="s6/8", eps=eps)
-            check_bound(design, all_rows(design, seed=8))
+            for rsqrt in (Rsqrt(), Rsqrt("direct", 2)):
+                design = kind(dim=dim, x="s6/8", eps=eps, rsqrt=rsqrt)
+                check_bound(design, all_rows(design, seed=8))
 
 
 def test_eps_is_never_lost():
@@ -260,9 +261,9 @@ def test_rules_of_the_layer_norm_are_stated():
         ),
         (
             lambda: Rsqrt(segments=48),
-            "rsqrt.segments must be a power of two and at least 2, got 48",
+            "rsqrt.segments must be a power of two in 2..65536, got 48",
         ),
-        (lambda: Rsqrt(segments=1), "rsqrt.segments must be a power of two and at least 2, got 1"),
+        (lambda: Rsqrt(segments=1), "rsqrt.segments must be a power of two in 2..65536, got 1"),
         (lambda: Rsqrt(guard_bits=13), "rsqrt.guard_bits must be an integer in 0..12, got 13"),
         (lambda: Rsqrt(guard_bits=-1), "rsqrt.guard_bits must be an integer in 0..12, got -1"),
         (
@@ -271,7 +272,7 @@ def test_rules_of_the_layer_norm_are_stated():
         ),
         (
             lambda: LogTables(segments=5),
-            "log.segments must be a power of two and at least 2, got 5",
+            "log.segments must be a power of two in 2..65536, got 5",
         ),
         (lambda: LogTables(frac=31), "log.frac must be an integer in 2..30, got 31"),
         (lambda: LogTables(frac=1), "log.frac must be an integer in 2..30, got 1"),

@@ -72,10 +72,12 @@ def test_data_files(tmp_path):
     (layer,) = load_layers(tmp_path / "x.npy")
     assert layer.x.shape == (6, 4)
     gamma = np.ones((2, 4), np.float32)
-    np.savez(tmp_path / "x.npz", x=x.astype(np.float16), gamma=gamma, names=np.array(["a", "b"]))
+    names = np.array(["a", "b"])
+    np.savez(tmp_path / "x.npz", x=x.astype(np.float16), gamma=gamma, names=names, eps=1e-3)
     first, second = load_layers(tmp_path / "x.npz")
     assert (first.name, second.name) == ("a", "b")
     assert second.x.dtype == np.float64
+    assert (layer.eps, first.eps, second.eps) == (None, 1e-3, 1e-3)
     assert (second.x == x[1]).all()
 
 

@@ -377,6 +377,8 @@ MUTANTS = (*every_op(), *both_meanings(), *blocks(), *pipelines(), *shell())
 def main(words):
     """Try mutants and print a table; returns the exit status."""
     chosen = [mutant for mutant in MUTANTS if all(word in str(mutant) for word in words)]
+    if not chosen:
+        raise SystemExit(f"no mutant has a name that holds {' and '.join(words)}")
     # Nothing is learnt from a check that fails by itself.
     for check in {str(mutant.check): mutant.check for mutant in chosen}.values():
         check()

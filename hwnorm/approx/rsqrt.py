@@ -6,6 +6,7 @@ from math import floor, log2
 
 from hwnorm.approx.reach import unreachable_entries
 from hwnorm.fixed import Fixed
+from hwnorm.functions import RSQRT
 from hwnorm.ops import MULTIPLIER_BITS, Cat, Normalise, leading_zeros, take_bits, wire
 from hwnorm.scaled import Scaled
 from hwnorm.tables import Table
@@ -59,13 +60,20 @@ class ReciprocalRoot:
         """Width of the normalised argument.
 
         One bit more moves the even exponents by one octave, which scales the significands by
-        the root of two. It is taken where they would otherwise straddle a power of two.
+        the root of two. Of the two ranges the higher one is rounded more finely; it must not
+        cross the ends of what a significand less its hidden one can hold.
         """
         width = self.arg.width
         if self.sig_bits != MULTIPLIER_BITS:
             return width
-        lead = self._peak(width) / 2 * 2.0 ** (self._frac_of(width) - self.sig_bits + 1)
-        return width + (abs(lead - 1) < 0.05 or lead < 0.79 or lead > 1.42)
+
+        def fineness(bits):
+            lead = self._peak(bits) / 2 * 2.0 ** (self._frac_of(bits) - self.sig_bits + 1)
+            margin = 2 * RSQRT.limits[self.method](self.segments) + 2.0 ** (3 - self.sig_bits)
+            fits = abs(lead - 1) > margin and lead < 1.5 * (1 - margin)
+            return lead if fits else 0.0
+
+        return max((width, width + 1), key=fineness)
 
     @property
     def code_bits(self):

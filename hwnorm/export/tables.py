@@ -15,6 +15,7 @@ def design_tables(design):
     dict of str to hwnorm.tables.Table
         By what they are used for.
     """
+    design.require_hardware()
     return {name: unit.table for name, unit in design.units.items()}
 
 

@@ -47,7 +47,10 @@ class Pipeline(wiring.Component):
             for name, wire in ports.items():
                 side = "" if way is In else "out_" if name in flow.inputs else ""
                 for lane in range(1 if self._is_once(wire) else lanes):
-                    members[self._port(side + name, wire, lane)] = way(shape(wire.fmt))
+                    member = self._port(side + name, wire, lane)
+                    if member in members:
+                        raise ValueError(f"{flow.name} has two wires for the port {member}")
+                    members[member] = way(shape(wire.fmt))
         super().__init__(members)
 
     def _is_once(self, wire):

@@ -12,9 +12,9 @@ from operator import add
 from typing import ClassVar
 
 from hwnorm.bits import tree
-from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed
+from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed, is_integer
 from hwnorm.flow import Flow, trace
-from hwnorm.norms.config import LogTables, Rsqrt, is_integer
+from hwnorm.norms.config import LogTables, Rsqrt
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
 
 #: Cycles that the engine's shell adds to its pipelines: the accumulator, the queue of row
@@ -270,11 +270,6 @@ class Norm:
             for name, fmt in gather.results.items()
         }
         return gather, totals, trace(self.solve, "solve", **totals)
-
-    @property
-    def total(self):
-        """The interval of solve's wire ``total``, whose root is taken."""
-        return next(wire.fmt for wire in self.row_flows[2].wires if wire.name == "total")
 
     @cached_property
     def flows(self):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hwnorm.fixed import is_integer
 from hwnorm.functions import RSQRT
 
 #: What ``rsqrt.method`` can be.
@@ -21,7 +22,8 @@ class Rsqrt:
         Table entries, a power of two. None: the smallest that the error budget allows, at
         most 4096.
     guard_bits : int
-        Extra bits of the scale; 2 is the smallest that guarantees faithful results.
+        Extra bits of the scale. 2 is the smallest that keeps errors below one ulp, unless a
+        wide beta asks for more.
     """
 
     method: str = "linear"
@@ -77,14 +79,9 @@ class LogTables:
             raise ValueError(f"log.frac must be an integer in 2..30, got {self.frac!r}")
 
 
-def is_integer(value):
-    """Whether a value is an integer, and no truth value."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def check_segments(name, segments):
     """Raise unless a number of table entries is None or a power of two."""
     if segments is None:
         return
-    if not is_integer(segments) or segments < 2 or segments & (segments - 1):
-        raise ValueError(f"{name} must be a power of two and at least 2, got {segments!r}")
+    if not is_integer(segments) or not 2 <= segments <= 65536 or segments & (segments - 1):
+        raise ValueError(f"{name} must be a power of two in 2..65536, got {segments!r}")

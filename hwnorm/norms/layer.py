@@ -29,11 +29,14 @@ class LayerNorm(ScalingNorm):
     def gather(self, x):
         return {"sum": x, "sumsq": x * x}
 
-    def solve(self, sum, sumsq):
+    def total_of(self, sum, sumsq):
         spread = sumsq * self.dim - sum * sum
         # Never negative (Cauchy-Schwarz), and zero for a constant row only.
         spread = spread.within(0, spread.fmt.hi).named("spread")
-        total = (spread + self.eps_constant).named("total")
+        return (spread + self.eps_constant).named("total")
+
+    def solve(self, sum, sumsq):
+        total = self.total_of(sum=sum, sumsq=sumsq)
         return {"inv": self.root(total, 1.0)(total), "sum": sum}
 
     def apply(self, x, inv, sum, gamma=None, beta=None):

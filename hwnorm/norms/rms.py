@@ -34,8 +34,11 @@ class RMSNorm(ScalingNorm):
     def gather(self, x):
         return {"sumsq": square_by_adders(x) if self.logarithmic else x * x}
 
+    def total_of(self, sumsq):
+        return (sumsq + self.eps_constant).named("total")
+
     def solve(self, sumsq):
-        total = (sumsq + self.eps_constant).named("total")
+        total = self.total_of(sumsq)
         if self.logarithmic:
             half_log = self.log2(total.fmt)(total) >> 1
             return {"inv": const(log2(self.dim) / 2, half_log.fmt.frac) - half_log}

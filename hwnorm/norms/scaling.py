@@ -1,15 +1,27 @@
 """What norms that multiply a row by one scale have in common: widths, eps, error terms."""
 
+from functools import cached_property
 from math import ceil, log2, sqrt
 
 from hwnorm.approx import ReciprocalRoot
 from hwnorm.fixed import Fixed
+from hwnorm.flow import trace
 from hwnorm.norms.base import Norm
 from hwnorm.ops import MULTIPLIER_BITS, const
 
 
 class ScalingNorm(Norm):
     """A norm ``y = element * scale * gamma + beta``, with ``scale = constant / sqrt(total)``."""
+
+    def total_of(self, **totals):
+        """The wire whose root is taken, from a row's totals: never zero."""
+        raise TypeError(f"{self.kind} has no total")
+
+    @cached_property
+    def total(self):
+        """The interval of that wire."""
+        totals = self.row_flows[1]
+        return trace(lambda **t: {"total": self.total_of(**t)}, **totals).results["total"]
 
     @property
     def gain(self):
@@ -136,7 +148,8 @@ class ScalingNorm(Norm):
         terms = {
             "rounding of y": 1.0 if self.rounding == "floor" else 0.5,
             "scale": self._full_ulp * self.scale_error,
-            "eps": self.eps_ulp,
+            # The scale is wrong by its own error on top of what eps does to it.
+            "eps": self.eps_ulp * (1 + self.scale_error),
         }
         if after:
             terms["rounding before gamma"] = 0.5 * lsb_ulp * self.gain

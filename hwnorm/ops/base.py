@@ -54,7 +54,7 @@ class Wire:
     registered = False
     #: Whether that register is part of the op's hardware already.
     stores = False
-    #: Whether the integer meaning hands its first operand on as it is.
+    #: Whether the integer meaning hands its operand on as it is, whatever its dtype.
     moves = False
 
     def __init__(self, args, fmt):
@@ -152,7 +152,7 @@ class Wire:
         return ops.Within(self, max(lo, self.fmt.lo), min(hi, self.fmt.hi))
 
     def fit(self, fmt, rounding="nearest_even", overflow="saturate"):
-        """Round, then saturate or wrap, to a format."""
+        """Round, then saturate to a format, or wrap into its word."""
         if overflow not in OVERFLOWS:
             raise ValueError(f"overflow must be one of {', '.join(OVERFLOWS)}, got {overflow!r}")
         fine = self.round(fmt.frac, rounding)

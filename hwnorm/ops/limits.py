@@ -130,6 +130,8 @@ class Clamp(Wire):
     """``a`` limited to [lo, hi]: saturation."""
 
     def __init__(self, a, lo, hi):
+        if lo > hi:
+            raise ValueError(f"lo must not exceed hi, got lo={lo} and hi={hi}")
         fmt = a.fmt
         super().__init__((a,), Fixed(min(max(lo, fmt.lo), hi), max(min(hi, fmt.hi), lo), fmt.frac))
         self.lo, self.hi = lo, hi
@@ -187,6 +189,8 @@ class Wrap(Wire):
     """The low bits of ``a``, read as a word of `fmt`."""
 
     def __init__(self, a, fmt):
+        if fmt != fmt.word:
+            raise ValueError(f"a value wraps into a whole word, got {fmt}")
         super().__init__((a,), fmt)
 
     @property
