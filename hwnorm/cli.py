@@ -15,7 +15,7 @@ from hwnorm.files import finite, write_text, write_tree
 from hwnorm.fixed import quantise
 from hwnorm.measure import Errors
 from hwnorm.model import evaluate
-from hwnorm.report import check_data, check_text, eval_data, eval_text, headline
+from hwnorm.report import check_data, check_text, eval_data, eval_text
 from hwnorm.rows import Layer, bench_rows, corner_rows, load_layers, random_rows, shipped_layers
 from hwnorm.sim import ENGINES, simulate
 from hwnorm.tables import Table
@@ -195,7 +195,7 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
     if plot:
         from hwnorm.plots import draw_error_histogram
 
-        draw_error_histogram(total, plot, f"{headline(design)}: {source}")
+        draw_error_histogram(total, plot, f"{design.headline}: {source}")
     if not report.all.holds:
         raise CheckError(
             f"max error must keep the bound {report.all.bound_ulp:.4f} ulp, "
@@ -238,7 +238,7 @@ def sim(design, engine, rows, stall, data, vcd, seed, as_json):
     _print(
         as_json,
         data,
-        f"{headline(design)}\n{'bit-exact' if exact else 'NOT BIT-EXACT'}: {len(x)} rows of "
+        f"{design.headline}\n{'bit-exact' if exact else 'NOT BIT-EXACT'}: {len(x)} rows of "
         f"{name} in {result.cycles} cycles, latency {result.latency_cycles}, "
         f"{result.beats_per_cycle:.3f} beats a cycle ({engine})",
     )
@@ -322,7 +322,7 @@ def verilog(design, output, name, rows, data, seed, as_json):
     _print(
         as_json,
         {"folder": output, "files": files, "latency_cycles": design.latency},
-        "\n".join([headline(design), *(f"{output}/{file}" for file in files)]),
+        "\n".join([design.headline, *(f"{output}/{file}" for file in files)]),
     )
 
 

@@ -11,7 +11,6 @@ from hwnorm.design import CATALOGUE
 from hwnorm.export import write_bundle
 from hwnorm.measure import Errors
 from hwnorm.model import evaluate
-from hwnorm.report import headline
 from hwnorm.rows import real_layers
 from hwnorm.sim import simulate
 
@@ -42,7 +41,7 @@ def run_demo(output, progress):
     every = report.all
     peak = max(float(np.max(np.abs(layer.x))) for layer in layers)
     lines = [
-        headline(design),
+        design.headline,
         "",
         f"1. Model against float64: {len(layers)} RMSNorm layers of SmolLM2-135M,",
         f"   {every.rows} rows, |x| up to {peak:.0f} (massive activations).",

@@ -120,7 +120,7 @@ def advice(design):
 def check_text(design, wires=False):
     """``hwnorm check`` in words."""
     data = check_data(design)
-    lines = [headline(design)]
+    lines = [design.headline]
     if design.rsqrt.method != "exact":
         terms = " + ".join(f"{v:.4f} ({k})" for k, v in data["bound_terms_ulp"].items())
         lines += [
@@ -144,19 +144,6 @@ def check_text(design, wires=False):
     return "\n".join([*lines, *(f"note: {sentence}" for sentence in data["warnings"])])
 
 
-def headline(design):
-    """A design in one line."""
-    formats = ", ".join(
-        f"{name} {fmt.spelling}"
-        for name in ("x", "gamma", "beta", "y")
-        if (fmt := getattr(design, name)) is not None
-    )
-    return (
-        f"{design.kind}, dim {design.dim}, {design.lanes} lanes, {formats}, "
-        f"rsqrt {design.rsqrt.method}"
-    )
-
-
 def eval_data(total, layers):
     """The figures of ``hwnorm eval``, ready for JSON."""
     return total.to_dict() | {
@@ -168,7 +155,7 @@ def eval_text(design, total, layers, source):
     """``hwnorm eval`` in words."""
     every = total.all
     lines = [
-        headline(design),
+        design.headline,
         f"on {every.rows} rows of {source}, against float64:",
         f"  error           max {every.max_ulp:.4f} ulp, bound {every.bound_ulp:.4f}; "
         f"rms {every.rms_ulp:.4f}, mean {every.mean_ulp:.4f}, 99.9 % {every.p999_ulp:.4f}",

@@ -60,20 +60,21 @@ class ReciprocalRoot:
         """Width of the normalised argument.
 
         One bit more moves the even exponents by one octave, which scales the significands by
-        the root of two. Of the two ranges the higher one is rounded more finely; it must not
-        cross the ends of what a significand less its hidden one can hold.
+        the root of two. The range must not cross the ends of what a significand less its hidden
+        one can hold; then fewer bits of the shift count, since every lane has a shifter, and
+        then the higher range, since it is rounded more finely.
         """
         width = self.arg.width
         if self.sig_bits != MULTIPLIER_BITS:
             return width
 
-        def fineness(bits):
+        def merit(bits):
             lead = self._peak(bits) / 2 * 2.0 ** (self._frac_of(bits) - self.sig_bits + 1)
             margin = 2 * RSQRT.limits[self.method](self.segments) + 2.0 ** (3 - self.sig_bits)
             fits = abs(lead - 1) > margin and lead < 1.5 * (1 - margin)
-            return lead if fits else 0.0
+            return fits, -self._most(bits).bit_length(), lead
 
-        return max((width, width + 1), key=fineness)
+        return max((width, width + 1), key=merit)
 
     @property
     def code_bits(self):

@@ -210,6 +210,17 @@ class Norm:
         return self.dim // self.lanes
 
     @property
+    def headline(self):
+        """The design in one line."""
+        formats = ", ".join(
+            f"{name} {fmt.spelling}"
+            for name in ("x", "gamma", "beta", "y")
+            if (fmt := getattr(self, name)) is not None
+        )
+        lanes = f"{self.lanes} lane{'s' * (self.lanes > 1)}"
+        return f"{self.kind}, dim {self.dim}, {lanes}, {formats}, rsqrt {self.rsqrt.method}"
+
+    @property
     def parameters(self):
         """Name to format of the parameters that this design has."""
         return {
