@@ -14,8 +14,6 @@ __version__ = "0.1.0"
 
 def component(design):
     """A design as an ``amaranth.lib.wiring.Component``: see `hwnorm.hdl.RowEngine`."""
-    # Asked before there is an object, which Amaranth would complain about as unused.
-    design.require_hardware()
     return RowEngine(design)
 
 

@@ -226,7 +226,7 @@ CATALOGUE = {
     # No multiplier anywhere: for parts without DSP blocks.
     "ice40-log-256": RMSNorm(
         dim=256, lanes=1, eps=1e-5, x="s8/4", gamma="s8/6", y="s8/4",
-        rsqrt=Rsqrt(method="log"), log=LogTables(method="mitchell", segments=64), period_ns=25.0,
+        rsqrt=Rsqrt(method="log"), log=LogTables(method="mitchell"), period_ns=25.0,
     ),
     # The smallest useful one, and the first to simulate.
     "tiny-64": RMSNorm(dim=64, lanes=4, eps=1e-5, x="s16/8", y="s16/12"),

@@ -22,7 +22,7 @@ class Accuracy:
     -------
     rows, elements : int
     max_ulp : float
-        Over all elements; golden is limited to the output format.
+        Over all elements; golden is limited to the output format (or wrapped, as the design).
     mean_ulp, rms_ulp, p999_ulp, bias_ulp : float
         Mean, root mean square, 99.9 % quantile of the absolute error; mean signed error.
         Over the elements that do not saturate, as all that follow.
@@ -183,6 +183,8 @@ class Errors:
     def of(cls, design, x, gamma=None, beta=None, progress=None):
         """The errors of a design on some rows; the arguments are those of `measure`."""
         x_int = rows_of(design, x)
+        if not len(x_int):
+            raise ValueError("x must have at least one row, got none")
         parameters = parameters_of(design, gamma=gamma, beta=beta)
         step = max(1, BLOCK_ELEMENTS // design.dim)
         parts = []
@@ -203,16 +205,24 @@ class Errors:
         result = evaluate(design, x, **parameters, limited=limited_by_design)
         nearest, _ = exact_block(design, x, parameters)
         ideal = np.ldexp(golden(design, x, **parameters), design.y.frac)
+        fits = (ideal >= design.y.lo - 0.5) & (ideal <= design.y.hi + 0.5)
         limited = np.clip(ideal, design.y.lo, design.y.hi)
+        error = result.y - limited
+        if design.overflow == "wrap":
+            # Where golden leaves the word, y is right if it is golden's low bits.
+            limited, fits = ideal, np.ones_like(fits)
+            span = 2.0**design.y.width
+            error = result.y - ideal
+            error = error - span * np.rint(error / span)
         size = np.abs(x.astype(np.float64))
         rms = np.sqrt(np.mean(np.square(size), axis=1, keepdims=True))
         return cls(
             design,
-            error=result.y - limited,
+            error=error,
             ideal_error=np.rint(limited) - limited,
             signal=limited,
             misrounded=result.y != nearest,
-            fits=(ideal >= design.y.lo - 0.5) & (ideal <= design.y.hi + 0.5),
+            fits=fits,
             spikes=size > OUTLIER_CREST * rms,
             saturated=limited_by_design,
             gamma_quantisation_ulp=0.0,

@@ -192,5 +192,8 @@ def exact_block(design, x, parameters):
         beta=parameters.get("beta"),
         beta_frac=design.beta.frac if design.beta else 0,
     )
+    if design.overflow == "wrap":
+        span = design.y.hi - design.y.lo + 1
+        return (ideal - design.y.lo) % span + design.y.lo, np.zeros(ideal.shape, dtype=bool)
     limited = np.clip(ideal, design.y.lo, design.y.hi)
     return limited, limited != ideal

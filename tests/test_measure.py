@@ -268,3 +268,22 @@ def test_the_dict_has_the_keys_of_the_command_line():
     }
     for value in plain.values():
         assert value is None or type(value) in (int, float, dict)
+
+
+def test_wrapped_elements_are_judged_by_their_low_bits():
+    """Golden leaves s8/5 at 4; what wraps must still be golden's low bits."""
+    design = RMSNorm(dim=64, x="s8/4", y="s8/5", overflow="wrap")
+    x = np.zeros((3, 64), dtype=int)
+    x[:, 7] = [100, -100, 60]
+    x[2, 8:40] = 3
+    report = measure(design, x)
+    assert np.abs(golden(design, x)).max() > 4
+    assert report.all.holds
+    assert report.all.max_ulp < 1
+    assert report.all.saturated == 0
+    assert measure(replace(design, rsqrt=Rsqrt("exact")), x).all.misrounded == 0
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(ValueError, match=r"^x must have at least one row, got none$"):
+        measure(RMSNorm(dim=4), np.zeros((0, 4)))

@@ -188,6 +188,10 @@ def test_latency_of_typical_designs(method):
 # -- rules ------------------------------------------------------------------------------------
 
 RULES = [
+    ({"rsqrt": "linear"}, "rsqrt must be Rsqrt(...), got 'linear'"),
+    ({"x": "s8/65"}, "format.x must have -64 to 64 fraction bits, got s8/65"),
+    ({"y": "s8/-65"}, "format.y must have -64 to 64 fraction bits, got s8/-65"),
+    ({"eps": 2.0**64}, "eps must be below 2**64, got 1.8446744073709552e+19"),
     ({"dim": 1}, "dim must lie in 2..16384, got 1"),
     ({"dim": 16385}, "dim must lie in 2..16384, got 16385"),
     ({"dim": 8.0}, "dim must be an integer, got 8.0"),

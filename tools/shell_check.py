@@ -48,7 +48,7 @@ MUTATIONS = (
     (RowEngine, "_keep", "(flag & ~self.clear) | event", "flag | event"),
     (RowEngine, "_give", "init=self.output_beats", "init=self.output_beats - 1"),
     (RowEngine, "_sum_and_solve", "// self.design.beats + 1", "// self.design.beats - 2"),
-    (RowEngine, "ring_beats", "READ_CYCLES + 2", "READ_CYCLES - 1"),
+    (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1"),
     (RowEngine, "output_beats", "READ_CYCLES + 2", "READ_CYCLES + 1"),
     (Ring, "elaborate", "head.eq(base)", "head.eq(head_next)"),
     (Ring, "elaborate", "base.eq(head_next)", "base.eq(head)"),

@@ -46,8 +46,12 @@ class RowEngine(wiring.Component):
         If the design has a model only.
     """
 
-    def __init__(self, design):
+    def __new__(cls, design):
+        # Asked before there is an object, which Amaranth would report as unused.
         design.require_hardware()
+        return super().__new__(cls)
+
+    def __init__(self, design):
         self.design = design
         flows, period, lanes = design.flows, design.period_ns, design.lanes
         self.gather = Pipeline(flows.gather, period, lanes)
@@ -92,8 +96,11 @@ class RowEngine(wiring.Component):
 
     @property
     def ring_beats(self):
-        """Beats of the row buffer: a row, and what arrives until its first beat is read."""
-        return self.latency - self.apply.latency - READ_CYCLES + 2
+        """Beats of the row buffer: a row, and what arrives until its first beat is read.
+
+        A beat fewer would cost a bubble a row (a test tries).
+        """
+        return self.latency - self.apply.latency - READ_CYCLES
 
     @property
     def output_beats(self):

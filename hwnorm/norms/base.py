@@ -126,6 +126,11 @@ class Norm:
                 except ValueError as error:
                     raise ValueError(f"format.{name}: {error}") from None
             object.__setattr__(self, name, value)
+        for name, kind in (("rsqrt", Rsqrt), ("log", LogTables)):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(
+                    f"{name} must be {kind.__name__}(...), got {getattr(self, name)!r}"
+                )
         self._check_sizes()
         self._check_choices()
         self._check_contents()
@@ -148,6 +153,10 @@ class Norm:
             value = getattr(self, name)
             if value is not None and not 2 <= value.width <= 32:
                 raise ValueError(f"format.{name} must have 2 to 32 bits, got {value.spelling}")
+            if value is not None and not -64 <= value.frac <= 64:
+                raise ValueError(
+                    f"format.{name} must have -64 to 64 fraction bits, got {value.spelling}"
+                )
         for name in ("eps", "gamma_offset", "period_ns"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not isfinite(value):
@@ -156,6 +165,8 @@ class Norm:
             raise ValueError(
                 f"eps must be positive, or an all-zero row divides by zero, got {self.eps}"
             )
+        if not self.eps < 2**64:
+            raise ValueError(f"eps must be below 2**64, got {self.eps}")
         if not self.period_ns > 0:
             raise ValueError(f"period_ns must be positive, got {self.period_ns}")
 
@@ -319,6 +330,7 @@ class Norm:
     @property
     def latency(self):
         """Cycles from a row's first input beat to its first output beat, without stalls."""
+        self.require_hardware()
         flows = self.flows
         reduce = max(flow.schedule(self.period_ns).latency for flow in flows.reduce.values())
         pipelines = (flows.gather, flows.solve, flows.apply)

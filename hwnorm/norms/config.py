@@ -59,14 +59,15 @@ class LogTables:
     ----------
     method : str
         ``direct``, ``mitchell`` or ``linear`` (which needs a small multiplier an element).
-    segments : int
-        Entries of the log2 table and of the exp2 table, a power of two.
+    segments : int or None
+        Entries of the log2 tables and of the exp2 table, a power of two. None: 64, or as many
+        as a narrow argument can address.
     frac : int or None
         Fraction bits of the logarithms. None: the output's width plus the guard bits.
     """
 
     method: str = "mitchell"
-    segments: int = 64
+    segments: int | None = None
     frac: int | None = None
 
     def __post_init__(self):

@@ -8,6 +8,9 @@ from hwnorm.fixed import Fixed
 from hwnorm.norms.scaling import ScalingNorm
 from hwnorm.ops import const, select
 
+#: Entries of a logarithm's table, if the design does not say.
+LOG_SEGMENTS = 64
+
 
 class RMSNorm(ScalingNorm):
     """Root mean square normalisation.
@@ -69,14 +72,15 @@ class RMSNorm(ScalingNorm):
     def log2(self, arg):
         """The logarithm of a wire of an interval."""
         frac = self.log.frac or self.y.width + self.rsqrt.guard_bits
-        return Log2(arg, self.log.method, self.log.segments, frac)
+        segments = self.log.segments or min(LOG_SEGMENTS, 1 << max(arg.width - 1, 1))
+        return Log2(arg, self.log.method, segments, frac)
 
     def exp2(self, arg):
         """The power of two of a wire of an interval."""
         return Exp2(
             arg,
             self.log.method,
-            self.log.segments,
+            self.log.segments or LOG_SEGMENTS,
             self.y.width + self.rsqrt.guard_bits,
             self.y.frac,
             self.rounding,

@@ -1748,7 +1748,7 @@ module edge_int8_768_engine_ring(rst, port__en, drop, commit, read, ready, port_
   initial used = 8'h00;
   wire [31:0] w_data;
   wire write;
-  reg [31:0] memory [201:0];
+  reg [31:0] memory [199:0];
   always @(posedge aclk) begin
     if (port__en)
       memory[port__addr_4] <= port__data;
@@ -1758,11 +1758,11 @@ module edge_int8_768_engine_ring(rst, port__en, drop, commit, read, ready, port_
     _0_ <= memory[port__addr];
   end
   assign port__data_17 = _0_;
-  assign ready = used != 8'hca;
+  assign ready = used != 8'hc8;
   assign n1 = port__addr_4 + 1'h1;
-  assign n2 = port__addr_4 == 8'hc9;
+  assign n2 = port__addr_4 == 8'hc7;
   assign n3 = port__addr + 1'h1;
-  assign n4 = port__addr == 8'hc9;
+  assign n4 = port__addr == 8'hc7;
   assign n5 = pending + 1'h1;
   assign n6 = used - pending;
   assign n7 = $signed(n6) - $signed({ 1'h0, read });

@@ -1738,7 +1738,7 @@ module ice40_log_256_engine_ring(rst, port__en, drop, commit, read, ready, port_
   initial used = 9'h000;
   wire [7:0] w_data;
   wire write;
-  reg [7:0] memory [262:0];
+  reg [7:0] memory [260:0];
   always @(posedge aclk) begin
     if (port__en)
       memory[port__addr_4] <= port__data;
@@ -1748,11 +1748,11 @@ module ice40_log_256_engine_ring(rst, port__en, drop, commit, read, ready, port_
     _0_ <= memory[port__addr];
   end
   assign port__data_17 = _0_;
-  assign ready = used != 9'h107;
+  assign ready = used != 9'h105;
   assign n1 = port__addr_4 + 1'h1;
-  assign n2 = port__addr_4 == 9'h106;
+  assign n2 = port__addr_4 == 9'h104;
   assign n3 = port__addr + 1'h1;
-  assign n4 = port__addr == 9'h106;
+  assign n4 = port__addr == 9'h104;
   assign n5 = pending + 1'h1;
   assign n6 = used - pending;
   assign n7 = $signed(n6) - $signed({ 1'h0, read });

@@ -4422,7 +4422,7 @@ module llama_4096_engine_ring(rst, port__en, drop, commit, read, ready, port__da
   initial used = 9'h000;
   wire [255:0] w_data;
   wire write;
-  reg [255:0] memory [267:0];
+  reg [255:0] memory [265:0];
   always @(posedge aclk) begin
     if (port__en)
       memory[port__addr_4] <= port__data;
@@ -4432,11 +4432,11 @@ module llama_4096_engine_ring(rst, port__en, drop, commit, read, ready, port__da
     _0_ <= memory[port__addr];
   end
   assign port__data_17 = _0_;
-  assign ready = used != 9'h10c;
+  assign ready = used != 9'h10a;
   assign n1 = port__addr_4 + 1'h1;
-  assign n2 = port__addr_4 == 9'h10b;
+  assign n2 = port__addr_4 == 9'h109;
   assign n3 = port__addr + 1'h1;
-  assign n4 = port__addr == 9'h10b;
+  assign n4 = port__addr == 9'h109;
   assign n5 = pending + 1'h1;
   assign n6 = used - pending;
   assign n7 = $signed(n6) - $signed({ 1'h0, read });

@@ -4418,7 +4418,7 @@ module qk_128_engine_ring(rst, port__en, drop, commit, read, ready, port__data, 
   initial used = 5'h00;
   wire [255:0] w_data;
   wire write;
-  reg [255:0] memory [18:0];
+  reg [255:0] memory [16:0];
   always @(posedge aclk) begin
     if (port__en)
       memory[port__addr_4] <= port__data;
@@ -4428,11 +4428,11 @@ module qk_128_engine_ring(rst, port__en, drop, commit, read, ready, port__data, 
     _0_ <= memory[port__addr];
   end
   assign port__data_17 = _0_;
-  assign ready = used != 5'h13;
+  assign ready = used != 5'h11;
   assign n1 = port__addr_4 + 1'h1;
-  assign n2 = port__addr_4 == 5'h12;
+  assign n2 = port__addr_4 == 5'h10;
   assign n3 = port__addr + 1'h1;
-  assign n4 = port__addr == 5'h12;
+  assign n4 = port__addr == 5'h10;
   assign n5 = pending + 1'h1;
   assign n6 = used - pending;
   assign n7 = $signed(n6) - $signed({ 1'h0, read });

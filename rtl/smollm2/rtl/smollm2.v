@@ -2817,7 +2817,7 @@ module smollm2_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
   initial used = 7'h00;
   wire [191:0] w_data;
   wire write;
-  reg [191:0] memory [84:0];
+  reg [191:0] memory [82:0];
   always @(posedge aclk) begin
     if (port__en)
       memory[port__addr_4] <= port__data;
@@ -2827,11 +2827,11 @@ module smollm2_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
     _0_ <= memory[port__addr];
   end
   assign port__data_17 = _0_;
-  assign ready = used != 7'h55;
+  assign ready = used != 7'h53;
   assign n1 = port__addr_4 + 1'h1;
-  assign n2 = port__addr_4 == 7'h54;
+  assign n2 = port__addr_4 == 7'h52;
   assign n3 = port__addr + 1'h1;
-  assign n4 = port__addr == 7'h54;
+  assign n4 = port__addr == 7'h52;
   assign n5 = pending + 1'h1;
   assign n6 = used - pending;
   assign n7 = $signed(n6) - $signed({ 1'h0, read });

@@ -1639,7 +1639,7 @@ module tiny_64_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
   initial used = 5'h00;
   wire [63:0] w_data;
   wire write;
-  reg [63:0] memory [26:0];
+  reg [63:0] memory [24:0];
   always @(posedge aclk) begin
     if (port__en)
       memory[port__addr_4] <= port__data;
@@ -1649,11 +1649,11 @@ module tiny_64_engine_ring(rst, port__en, drop, commit, read, ready, port__data,
     _0_ <= memory[port__addr];
   end
   assign port__data_17 = _0_;
-  assign ready = used != 5'h1b;
+  assign ready = used != 5'h19;
   assign n1 = port__addr_4 + 1'h1;
-  assign n2 = port__addr_4 == 5'h1a;
+  assign n2 = port__addr_4 == 5'h18;
   assign n3 = port__addr + 1'h1;
-  assign n4 = port__addr == 5'h1a;
+  assign n4 = port__addr == 5'h18;
   assign n5 = pending + 1'h1;
   assign n6 = used - pending;
   assign n7 = $signed(n6) - $signed({ 1'h0, read });

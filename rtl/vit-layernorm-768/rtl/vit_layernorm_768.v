@@ -2394,7 +2394,7 @@ module vit_layernorm_768_engine_ring(rst, port__en, drop, commit, read, ready, p
   initial used = 8'h00;
   wire [63:0] w_data;
   wire write;
-  reg [63:0] memory [204:0];
+  reg [63:0] memory [202:0];
   always @(posedge aclk) begin
     if (port__en)
       memory[port__addr_4] <= port__data;
@@ -2404,11 +2404,11 @@ module vit_layernorm_768_engine_ring(rst, port__en, drop, commit, read, ready, p
     _0_ <= memory[port__addr];
   end
   assign port__data_17 = _0_;
-  assign ready = used != 8'hcd;
+  assign ready = used != 8'hcb;
   assign n1 = port__addr_4 + 1'h1;
-  assign n2 = port__addr_4 == 8'hcc;
+  assign n2 = port__addr_4 == 8'hca;
   assign n3 = port__addr + 1'h1;
-  assign n4 = port__addr == 8'hcc;
+  assign n4 = port__addr == 8'hca;
   assign n5 = pending + 1'h1;
   assign n6 = used - pending;
   assign n7 = $signed(n6) - $signed({ 1'h0, read });
