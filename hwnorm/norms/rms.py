@@ -6,7 +6,7 @@ from typing import ClassVar
 from hwnorm.approx import Exp2, Log2, square_by_adders
 from hwnorm.fixed import Fixed
 from hwnorm.norms.scaling import ScalingNorm
-from hwnorm.ops import const, select
+from hwnorm.ops import Input, const, select
 
 #: Entries of a logarithm's table, if the design does not say.
 LOG_SEGMENTS = 64
@@ -105,9 +105,10 @@ class RMSNorm(ScalingNorm):
     def units(self):
         if not self.logarithmic:
             return {"rsqrt": self.root(self.total, sqrt(self.dim))}
-        logs = {"log2_total": self.total, "log2_x": _magnitude(self.x)}
+        logs = {"log2_total": self.total, "log2_x": abs(Input("x", self.x)).fmt}
         if self.gamma is not None:
-            logs["log2_gamma"] = self._gamma_magnitude
+            gamma = super().load("gamma", Input("gamma", self.gamma))["gamma"]
+            logs["log2_gamma"] = abs(gamma).fmt
         units = {name: self.log2(arg) for name, arg in logs.items()}
         # The exponent carries one bit more than the logarithms: half of log2(T).
         return units | {"exp2": self.exp2(Fixed(0, 1, units["log2_total"].frac + 1))}
@@ -124,17 +125,6 @@ class RMSNorm(ScalingNorm):
         return (1 + power) * 2.0 ** (sum(errors.values()) + constant) - 1
 
     @property
-    def _gamma_magnitude(self):
-        """The interval of ``|gamma + offset|``."""
-        steps = round(self.gamma_offset * 2.0**self.gamma.frac)
-        return _magnitude(Fixed(self.gamma.lo + steps, self.gamma.hi + steps, self.gamma.frac))
-
-    @property
     def error_terms(self):
         after = self.gamma is not None and not self.logarithmic
         return self.scale_terms(after)
-
-
-def _magnitude(fmt):
-    lo = max(fmt.lo, -fmt.hi, 0)
-    return Fixed(lo, max(-fmt.lo, fmt.hi), fmt.frac)
