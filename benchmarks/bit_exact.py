@@ -17,7 +17,7 @@ import numpy as np
 
 from hwnorm.design import CATALOGUE
 from hwnorm.export import write_bundle
-from hwnorm.export.verilog import top_name
+from hwnorm.hdl.verilog import top_name
 from hwnorm.model import evaluate
 from hwnorm.rows import corner_rows, random_rows, real_rows
 from hwnorm.sim import simulate

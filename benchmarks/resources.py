@@ -18,7 +18,7 @@ import click
 
 from hwnorm import RMSNorm
 from hwnorm.design import CATALOGUE
-from hwnorm.export import verilog
+from hwnorm.hdl import verilog
 
 #: Design, Yosys command, and the cells that are counted.
 ECP5 = ("synth_ecp5", ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4"))

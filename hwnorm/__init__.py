@@ -1,9 +1,8 @@
 """Normalisation layers without dividers or square roots: one description, model and RTL."""
 
 from hwnorm.design import load
-from hwnorm.export import verilog
 from hwnorm.fixed import Fixed
-from hwnorm.hdl import RowEngine
+from hwnorm.hdl import RowEngine, verilog
 from hwnorm.measure import golden, measure
 from hwnorm.model import model
 from hwnorm.norms import LayerNorm, LogTables, RMSNorm, Rsqrt

@@ -17,7 +17,7 @@ from hwnorm.measure import Errors
 from hwnorm.model import evaluate
 from hwnorm.report import check_data, check_text, eval_data, eval_text
 from hwnorm.rows import Layer, bench_rows, corner_rows, load_layers, random_rows, shipped_layers
-from hwnorm.sim import ENGINES, simulate
+from hwnorm.sim import ENGINES, PATTERNS, simulate
 from hwnorm.tables import Table
 
 
@@ -210,18 +210,29 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
 @click.option(
     "--stall", type=float, default=0.0, show_default=True, help="Chance of a gap, 0 to <1."
 )
+@click.option(
+    "--pattern", type=click.Choice(PATTERNS), default="random", help="How the gaps are spread."
+)
 @data_option
-@click.option("--vcd", metavar="FILE", help="Write waves.")
+@click.option("--vcd", metavar="FILE", help="Write waves (pysim and icarus).")
 @seed_option
 @as_json
-def sim(design, engine, rows, stall, data, vcd, seed, as_json):
+def sim(design, engine, rows, stall, pattern, data, vcd, seed, as_json):
     """Simulate the RTL of DESIGN against the model, bit for bit."""
     design = load(design)
     name, x, given = _bench(design, _layers(design, data, None, seed)[0], rows)
     expected = evaluate(design, x, **given)
     with _bar(len(x), "rows") as bar:
         result = simulate(
-            design, x, **given, engine=engine, stall=stall, seed=seed, vcd=vcd, progress=bar.update
+            design,
+            x,
+            **given,
+            engine=engine,
+            stall=stall,
+            pattern=pattern,
+            seed=seed,
+            vcd=vcd,
+            progress=bar.update,
         )
     wrong = np.argwhere(result.y != expected.y)
     exact = not len(wrong) and result.saturated == (expected.saturated > 0)
@@ -251,6 +262,15 @@ def sim(design, engine, rows, stall, data, vcd, seed, as_json):
                 f"expected {expected.y[row, element]}, got {result.y[row, element]}"
             )
         raise CheckError(f"RTL and model must agree: {where}")
+
+
+@commands.command()
+@as_json
+def engines(as_json):
+    """The simulation engines, and how to install those that are not usable here."""
+    lacks = {name: engine.missing() for name, engine in ENGINES.items()}
+    text = "\n".join(f"{name:<10} {lack or 'usable'}" for name, lack in lacks.items())
+    _print(as_json, {"engines": {name: {"missing": lack} for name, lack in lacks.items()}}, text)
 
 
 @commands.command()

@@ -14,8 +14,8 @@ from hwnorm import measure, simulate
 from hwnorm.design import CATALOGUE
 from hwnorm.export.bundle import bundle
 from hwnorm.export.catalogue import lut_files, preset_files
-from hwnorm.export.verilog import WAIVERS, top_name
 from hwnorm.files import write_tree
+from hwnorm.hdl.verilog import WAIVERS, top_name
 from hwnorm.model import evaluate
 from hwnorm.rows import corner_rows, random_rows, real_rows
 

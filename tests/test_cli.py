@@ -141,6 +141,19 @@ def test_sim(run, tmp_path):
     assert stalled["cycles"] > data["cycles"]
 
 
+def test_engines(run):
+    data = data_of(run, "engines")["engines"]
+    assert set(data) == {"pysim", "verilator", "cxxrtl", "icarus"}
+    # In CI an engine that is missing is a failure.
+    assert all(engine["missing"] is None for engine in data.values())
+
+
+@pytest.mark.parametrize("engine", ["verilator", "cxxrtl", "icarus"])
+def test_sim_on_other_engines(run, engine):
+    data = data_of(run, "sim", "tiny-64", "--engine", engine, "--stall", "0.3")
+    assert (data["engine"], data["bit_exact"]) == (engine, True)
+
+
 def test_sim_takes_rows_of_many_layers(run):
     data = data_of(run, "sim", "smollm2", "--rows", "18")
     assert data["rows"] == 18
@@ -235,7 +248,9 @@ BAD = {
     ),
     "check tiny64": ("design must be a file or a preset, got 'tiny64'; did you mean tiny-64?"),
     "new rmsnom": ("norm must be one of rmsnorm, layernorm, got 'rmsnom'; did you mean rmsnorm?"),
-    "sim tiny-64 --engine warp": "engine must be one of pysim, got 'warp'",
+    "sim tiny-64 --engine warp": (
+        "engine must be one of pysim, verilator, cxxrtl, icarus, got 'warp'"
+    ),
     "sim tiny-64 --stall 1": "stall must be at least 0 and below 1, got 1.0",
     "lut -o {tmp}/out": "lut takes a design or --function, got both or none",
     "lut --function cosh -o {tmp}/out": "function must be one of rsqrt, log2, exp2, got cosh",

@@ -10,9 +10,9 @@ import pytest
 from hwnorm import LayerNorm, RMSNorm, Rsqrt, verilog
 from hwnorm.export.tables import TABLE_FORMATS, json_text, table_files
 from hwnorm.export.testbench import mem_text
-from hwnorm.export.verilog import top_name
 from hwnorm.files import write_text, write_tree
 from hwnorm.fixed import Fixed
+from hwnorm.hdl.verilog import top_name
 from hwnorm.tables import Table, load
 
 TABLE = Table("rsqrt", "linear", 8, 12, 14, scale=1.5, offset=1 << 13)

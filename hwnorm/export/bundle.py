@@ -6,8 +6,8 @@ import json
 from hwnorm.design import dumps
 from hwnorm.export.tables import design_tables, json_text
 from hwnorm.export.testbench import testbench
-from hwnorm.export.verilog import WAIVERS, top_name, verilog
 from hwnorm.files import finite, write_tree
+from hwnorm.hdl.verilog import WAIVERS, top_name, verilog
 from hwnorm.measure import measure
 
 

@@ -1,5 +1,7 @@
-"""The Amaranth shell: it knows streams, rows and stalls, but no arithmetic."""
+"""The Amaranth shell and its Verilog: it knows streams, rows and stalls, but no arithmetic."""
 
+from hwnorm.hdl.axi import AxiStreamTop
 from hwnorm.hdl.engine import RowEngine
+from hwnorm.hdl.verilog import top_name, verilog
 
-__all__ = ["RowEngine"]
+__all__ = ["AxiStreamTop", "RowEngine", "top_name", "verilog"]

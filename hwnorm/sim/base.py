@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwnorm.model import parameters_of, rows_of
-from hwnorm.sim import pysim
+from hwnorm.sim import cxxrtl, icarus, pysim, verilator
+from hwnorm.sim.stalls import make_stalls
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,24 @@ class SimResult:
     framing_error: bool
 
 
-#: Name to a module with ``run(design, x, loads, stall, seed, vcd, progress)``.
-ENGINES = {"pysim": pysim}
+#: Name to a module with two functions. ``missing()`` says how to install what the engine lacks
+#: here, or None. ``run(design, x, loads, stalls, limit, vcd, progress)`` simulates and returns
+#: y, the cycles of the first beat in and of the first and the last beat out, and the two flags.
+ENGINES = {"pysim": pysim, "verilator": verilator, "cxxrtl": cxxrtl, "icarus": icarus}
 
 
 def simulate(
-    design, x, gamma=None, beta=None, *, engine="pysim", stall=0.0, seed=0, vcd=None, progress=None
+    design,
+    x,
+    gamma=None,
+    beta=None,
+    *,
+    engine="pysim",
+    stall=0.0,
+    pattern="random",
+    seed=0,
+    vcd=None,
+    progress=None,
 ):
     """Simulate a design on rows.
 
@@ -53,14 +66,16 @@ def simulate(
         Loaded through their streams before the rows; None: the initial contents. Designs
         with ``store = "rom"`` take none.
     engine : str
-        One of ``ENGINES``.
+        One of ``ENGINES``. All see the same stalls, so they take the same cycles.
     stall : float
-        Probability, in each cycle, that the source has nothing, and that the sink does not
-        take anything; from 0 up to, not including, 1.
+        Share of the cycles in which the source has nothing new, and in which the sink does
+        not take anything; from 0 up to, not including, 1.
+    pattern : str
+        ``random`` or ``bursty``: how the stalls are spread.
     seed : int
         Of the stalls.
     vcd : str or pathlib.Path or None
-        Where to write waves.
+        Where to write waves; of ``pysim`` and ``icarus``.
     progress : callable or None
         Called with the number of rows that came out since the last call.
 
@@ -71,15 +86,17 @@ def simulate(
     Raises
     ------
     ValueError
-        If an argument does not fit the design.
+        If an argument does not fit the design, or the engine is not installed.
     TimeoutError
         If the design stops giving rows.
     """
     design.require_hardware()
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-    if not 0 <= stall < 1:
-        raise ValueError(f"stall must be at least 0 and below 1, got {stall}")
+    lack = ENGINES[engine].missing()
+    if lack:
+        raise ValueError(f"engine {engine} is not usable here: {lack}")
+    stalls = make_stalls(stall, seed, pattern)
     rows = rows_of(design, x)
     if not len(rows):
         raise ValueError("x must have at least one row, got none")
@@ -87,4 +104,18 @@ def simulate(
     if given and design.store == "rom":
         raise ValueError(f"{', '.join(given)} must not be given: the design stores in ROM")
     loads = {name: parameters_of(design, **given)[name] for name in given}
-    return SimResult(engine, *ENGINES[engine].run(design, rows, loads, stall, seed, vcd, progress))
+    beats = len(rows) * design.beats
+    # Either side may refuse, and the pipelines have to fill and drain.
+    limit = int((beats + design.latency) * 4 / (1 - stall) ** 2) + 2000
+    y, (first_in, first_out, last_out), saturated, framing_error = ENGINES[engine].run(
+        design, rows, loads, stalls, limit, vcd, progress
+    )
+    return SimResult(
+        engine,
+        y,
+        last_out - first_in + 1,
+        first_out - first_in,
+        beats / (last_out - first_out + 1),
+        saturated,
+        framing_error,
+    )

@@ -36,7 +36,7 @@ _SYSTEMVERILOG = frozenset(
 
 
 @contextmanager
-def _builtin_yosys():
+def builtin_yosys():
     """The converter that is pinned with the package, whatever the system has."""
     before = os.environ.get("AMARANTH_USE_YOSYS")
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
@@ -77,7 +77,7 @@ def verilog(design, name=None):
     design.require_hardware()
     top = top_name(name or f"{design.kind}_{design.dim}")
     shell = AxiStreamTop(design)
-    with _builtin_yosys():
+    with builtin_yosys():
         text = back.convert(
             shell, name=top, ports=shell.ports, emit_src=False, strip_internal_attrs=True
         )
