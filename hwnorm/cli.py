@@ -15,8 +15,9 @@ from hwnorm.files import finite, write_text, write_tree
 from hwnorm.fixed import quantise
 from hwnorm.measure import Errors
 from hwnorm.model import evaluate
+from hwnorm.plots import check_plot_path, draw_error_histogram
 from hwnorm.report import check_data, check_text, eval_data, eval_text
-from hwnorm.rows import Layer, bench_rows, corner_rows, load_layers, random_rows, shipped_layers
+from hwnorm.rows import Layer, bench_rows, corner_rows, fitting_layers, load_layers, random_rows
 from hwnorm.sim import ENGINES, PATTERNS, simulate
 from hwnorm.tables import Table
 
@@ -45,6 +46,10 @@ def main(arguments=None):
         return 2
     except ValueError as error:
         click.echo(f"hwnorm: {_one_line(str(error))}", err=True)
+        return 2
+    except (ArithmeticError, MemoryError, RecursionError) as error:
+        # No rule foresaw it; still one line, and nothing is written.
+        click.echo(f"hwnorm: input beyond what can be computed: {error!r:.200}", err=True)
         return 2
     except (CheckError, TimeoutError) as error:
         click.echo(f"hwnorm: {_one_line(str(error))}", err=True)
@@ -90,7 +95,7 @@ def _layers(design, data, rows, seed):
     """What to run a design on, and what to call it."""
     if data is not None:
         layers, source = load_layers(data), Path(data).name
-    elif layers := shipped_layers(design):
+    elif layers := fitting_layers(design):
         source = "real activations"
     else:
         x = np.concatenate([corner_rows(design), random_rows(design, 256, seed)])
@@ -175,6 +180,8 @@ def check(design, wires, as_json):
 def evaluate_command(design, data, rows, plot, seed, as_json):
     """Accuracy of DESIGN against float64, on real activations or a data file."""
     design = load(design)
+    if plot:
+        check_plot_path(plot)
     layers, source = _layers(design, data, rows, seed)
     parts = []
     with _bar(sum(len(layer.x) for layer in layers), "rows") as bar:
@@ -193,8 +200,6 @@ def evaluate_command(design, data, rows, plot, seed, as_json):
         text += f"\nnote: the model behind the data has eps {eps:.3g}, the design {design.eps:g}"
     _print(as_json, eval_data(report, reports) | {"data_eps": sorted(others)}, text)
     if plot:
-        from hwnorm.plots import draw_error_histogram
-
         draw_error_histogram(total, plot, f"{design.headline}: {source}")
     if not report.all.holds:
         raise CheckError(

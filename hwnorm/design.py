@@ -52,7 +52,7 @@ def load(path):
             f"design must be a file or a preset, got {str(path)!r}{_near(str(path), CATALOGUE)}"
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise ValueError(f"design file {path} must be readable, got: {reason}") from None
@@ -75,7 +75,7 @@ def parse(text, folder="."):
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"must be TOML, got: {error}") from None
     kind = data.pop("norm", None)
-    if kind not in NORMS:
+    if not isinstance(kind, str) or kind not in NORMS:
         raise ValueError(
             f"norm must be one of {', '.join(NORMS)}, got {kind!r}{_near(str(kind), NORMS)}"
         )
@@ -133,10 +133,17 @@ def _contents(key, values, fmt, folder):
         except (OSError, ValueError):
             raise ValueError(f"{key} must be a .npy file of numbers, got {values}") from None
     else:
+        kinds = {type(value) for value in values}
+        if kinds not in ({int}, {float}):
+            raise ValueError(f"{key} must hold integers alone, or numbers with a point alone")
         values = np.array(values)
-    if values.dtype.kind not in "iuf":
-        raise ValueError(f"{key} must hold numbers, got {values.dtype}")
-    return tuple(int(v) for v in np.ravel(quantise(Fixed.parse(fmt), values, key)))
+    if values.dtype.kind not in "iuf" or values.ndim != 1:
+        raise ValueError(f"{key} must be a list of numbers, got {values.dtype} {values.shape}")
+    try:
+        word = Fixed.parse(fmt)
+    except ValueError as error:
+        raise ValueError(f"format.{key[:-5]}: {error}") from None
+    return tuple(int(v) for v in quantise(word, values, key))
 
 
 def dumps(design):

@@ -57,8 +57,12 @@ def write_tree(folder, files):
         If the place cannot be written to.
     """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"output {folder} must be a folder, got a file")
+    for name in files:
+        if (folder / name).is_dir():
+            raise ValueError(f"output {folder / name} must be a file, got a folder")
+        for parent in (folder / name).parents:
+            if parent.exists() and not parent.is_dir():
+                raise ValueError(f"output {parent} must be a folder, got a file")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))

@@ -9,7 +9,7 @@ import numpy as np
 ROUNDINGS = ("nearest_even", "nearest_up", "floor")
 OVERFLOWS = ("saturate", "wrap")
 
-_SPELLING = re.compile(r"(?:fxp-)?([su])(\d+)/(-?\d+)")
+_SPELLING = re.compile(r"(?:fxp-)?([su])([0-9]{1,4})/(-?[0-9]{1,4})")
 
 
 @dataclass(frozen=True)

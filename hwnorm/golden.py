@@ -5,6 +5,7 @@ the hardware share is still found.
 """
 
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def exact(
     Returns
     -------
     numpy.ndarray of int64, (rows, dim)
-        In units of ``2**-y_frac``.
+        In units of ``2**-y_frac``; of Python integers if some need more than 62 bits.
     """
     x = np.asarray(x, dtype=np.int64)
     dim = x.shape[-1]
@@ -106,8 +107,11 @@ def exact(
     real = np.ldexp(
         reference(kind, np.ldexp(x.astype(np.float64), -x_frac), gain, shift, eps), y_frac
     )
-    y = np.rint(real)
     near = np.abs(np.abs(real - np.floor(real)) - 0.5) < 1e-6 + 1e-12 * np.abs(real)
+    # Beyond this floats know no fractions any more; Python integers take over.
+    near |= np.abs(real) >= 2.0**50
+    wide = np.abs(real).max(initial=0.0) >= 2.0**62
+    y = np.rint(real).astype(object if wide else np.int64)
     for row in np.flatnonzero(near.any(axis=-1)):
         ints = [int(v) for v in x[row]]
         squares = sum(v * v for v in ints)
@@ -131,11 +135,11 @@ def exact(
             added = Fraction(0)
             if beta is not None:
                 added = Fraction(int(beta[column])) * Fraction(2) ** (y_frac - beta_frac)
-            y[row, column] = _round_root(factor, weight, total, added, int(y[row, column]))
-    return y.astype(np.int64)
+            y[row, column] = _round_root(factor, weight, total, added)
+    return y
 
 
-def _round_root(factor, weight, total, added, guess):
+def _round_root(factor, weight, total, added):
     """``factor * sqrt(weight / total) + added`` to the nearest integer, ties to even."""
 
     def above(middle):
@@ -147,7 +151,10 @@ def _round_root(factor, weight, total, added, guess):
             return left
         return left * ((square > 0) - (square < 0))
 
-    for candidate in (guess - 1, guess, guess + 1):
+    square = factor * factor * weight / total
+    size = isqrt(square.numerator // square.denominator)
+    guess = (size if factor >= 0 else -size) + round(added)
+    for candidate in range(guess - 2, guess + 3):
         low, high = above(Fraction(2 * candidate - 1, 2)), above(Fraction(2 * candidate + 1, 2))
         even = candidate % 2 == 0
         if (low > 0 or (low == 0 and even)) and (high < 0 or (high == 0 and even)):

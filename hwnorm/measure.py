@@ -32,8 +32,8 @@ class Accuracy:
         Signal to quantisation noise ratio, and that of golden rounded to the output format.
     saturated : int
         Elements that the design limited.
-    bound_ulp : float or None
-        The proven bound; None for ``exact``, where it is the rounding of y alone.
+    bound_ulp : float
+        The proven bound; for ``exact`` the rounding of y alone.
     """
 
     rows: int
@@ -119,7 +119,11 @@ def _reals(design, x, gamma, beta):
             value = np.array(design.initial(name))
         if value is None:
             return None
+        if fmt is None:
+            raise ValueError(f"{name} must not be given: the design has no format.{name}")
         value = np.asarray(value)
+        if name != "x" and value.shape != (design.dim,):
+            raise ValueError(f"{name} must have dim={design.dim} elements, got shape {value.shape}")
         if value.dtype.kind != "f":
             value = fmt.reals(value)
         return value + design.gamma_offset if name == "gamma" else value
@@ -157,11 +161,12 @@ class Errors:
     -------
     design : hwnorm.Norm
     error : numpy.ndarray of float64, (rows, dim)
-        ``y - golden`` in ulp, golden being limited to the output format.
+        ``y - golden`` in ulp, golden being limited to the output format; of wrapping designs
+        modulo the word.
     ideal_error : numpy.ndarray of float64, (rows, dim)
         The same for golden rounded to the output format.
     signal : numpy.ndarray of float64, (rows, dim)
-        Golden, limited, in ulp.
+        Golden in ulp, limited unless the design wraps.
     misrounded, fits, spikes, saturated : numpy.ndarray of bool, (rows, dim)
         y differs from the correctly rounded result; golden needs no limiting; the element
         of x exceeds 20 times its row's rms; the design limited y.

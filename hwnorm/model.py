@@ -194,6 +194,7 @@ def exact_block(design, x, parameters):
     )
     if design.overflow == "wrap":
         span = design.y.hi - design.y.lo + 1
-        return (ideal - design.y.lo) % span + design.y.lo, np.zeros(ideal.shape, dtype=bool)
-    limited = np.clip(ideal, design.y.lo, design.y.hi)
-    return limited, limited != ideal
+        wrapped = (ideal - design.y.lo) % span + design.y.lo
+        return wrapped.astype(np.int64), np.zeros(ideal.shape, dtype=bool)
+    limited = np.clip(ideal, design.y.lo, design.y.hi).astype(np.int64)
+    return limited, (limited != ideal).astype(bool)

@@ -24,13 +24,19 @@ def _figure():
     return figure, figure.add_subplot()
 
 
+def check_plot_path(path):
+    """Raise ValueError unless a picture can be written under that name."""
+    if Path(path).suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"a plot is written as .png, .svg or .pdf, got {path}")
+    _figure()
+
+
 def _save(figure, path):
     from matplotlib import rc_context
 
+    check_plot_path(path)
     path = Path(path)
     kind = path.suffix.lstrip(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise ValueError(f"a plot is written as .png, .svg or .pdf, got {path}")
     # No date and no version, so that the same picture is the same file.
     metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     try:

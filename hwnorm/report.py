@@ -76,10 +76,9 @@ def warnings(design):
         )
     if design.overflow == "wrap" and reach > top:
         found.append("y can wrap around: overflow is wrap and format.y does not hold all rows")
-    lsbs = design.eps_weight[0] * design.eps * 2.0 ** (2 * design.x.frac)
-    if lsbs < 0.5:
+    if design.eps_lsb < 0.5:
         found.append(
-            f"eps is {lsbs:.3g} lsb of the total and would round to 0: the total carries "
+            f"eps is {design.eps_lsb:.3g} lsb of the total and would round to 0: the total carries "
             f"more low bits for it"
         )
     if design.rsqrt.method == "exact":

@@ -39,7 +39,7 @@ def corner_rows(design):
     ]
     rows += [np.where(place == n % dim, 1 << n, 0) for n in range(0, design.x.width - 1, 2)]
     rows += [np.full(dim, 1 << n) for n in range(1, design.x.width - 1, 3)]
-    return np.array(rows, dtype=np.int64)
+    return np.clip(np.array(rows, dtype=np.int64), lo, hi)
 
 
 def random_rows(design, rows, seed=0):
@@ -50,7 +50,7 @@ def random_rows(design, rows, seed=0):
     numpy.ndarray of int64, (rows, dim)
     """
     rng = np.random.default_rng(seed)
-    scale = np.exp2(rng.uniform(0, design.x.width - 3, (rows, 1)))
+    scale = np.exp2(rng.uniform(0, max(design.x.width - 3, 0), (rows, 1)))
     x = rng.normal(size=(rows, design.dim))
     heavy = rng.random((rows, 1)) < 0.3
     x = np.where(heavy, rng.standard_t(2, size=x.shape), x) * scale
@@ -117,7 +117,7 @@ def load_layers(path):
             arrays = {"x": data} if isinstance(data, np.ndarray) else dict(data)
     except FileNotFoundError:
         raise ValueError(f"data file {path} must exist, got none") from None
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile):
         raise ValueError(
             f"data file {path} must be a .npy or .npz of numbers, got another"
         ) from None
@@ -137,6 +137,8 @@ def load_layers(path):
                 _wide(arrays.get("gamma")), _wide(arrays.get("beta")), _eps_of(arrays, 0),
             )
         ]  # fmt: skip
+    if x.ndim < 2:
+        raise ValueError(f"x of {path} must have layers and dim, got shape {x.shape}")
     count = x.shape[0]
     for key in ("gamma", "beta"):
         if key in arrays and arrays[key].shape != (count, x.shape[-1]):
@@ -144,7 +146,9 @@ def load_layers(path):
                 f"{key} of {path} must have shape ({count}, {x.shape[-1]}) as x has layers and "
                 f"dim, got {arrays[key].shape}"
             )
-    names = arrays.get("names", [f"layer {n}" for n in range(count)])
+    names = arrays.get("names", np.array([f"layer {n}" for n in range(count)]))
+    if names.shape != (count,):
+        raise ValueError(f"names of {path} must be one a layer, got shape {names.shape}")
     return [
         Layer(
             str(names[n]),
@@ -180,6 +184,22 @@ def shipped_layers(design):
     known = {("rmsnorm", 576): "smollm2", ("layernorm", 384): "minilm"}
     name = known.get((design.kind, design.dim))
     return real_layers(name) if name else []
+
+
+def fitting_layers(design):
+    """The same, if the design's formats hold them all."""
+
+    def fits(layer):
+        values = {"x": layer.x, "gamma": layer.gamma, "beta": layer.beta}
+        pairs = ((getattr(design, name), value) for name, value in values.items())
+        return all(
+            fmt.reals(fmt.lo) <= value.min() and value.max() <= fmt.reals(fmt.hi)
+            for fmt, value in pairs
+            if fmt is not None and value is not None
+        )
+
+    layers = shipped_layers(design)
+    return layers if all(fits(layer) for layer in layers) else []
 
 
 def real_rows(design, rows):

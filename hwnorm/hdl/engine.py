@@ -10,7 +10,6 @@ from hwnorm.hdl.pipeline import Pipeline
 from hwnorm.hdl.reduce import Reducer
 from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_signature
 from hwnorm.model import parameters_of, stored_of
-from hwnorm.norms.base import SHELL_CYCLES
 
 
 class RowEngine(wiring.Component):
@@ -63,9 +62,7 @@ class RowEngine(wiring.Component):
             for name, total in flows.totals.items()
         }
         self.sum_cycles = self.gather.latency + tree_cycles
-        self.latency = (
-            design.beats + self.sum_cycles + self.solve.latency + self.apply.latency + SHELL_CYCLES
-        )
+        self.latency = design.latency
         stored = {
             name: stored_of(design, {name: value}) for name, value in parameters_of(design).items()
         }

@@ -16,6 +16,22 @@ WAIVERS = {
 }
 
 
+#: Words that Verilog-2005 reserves.
+_VERILOG = frozenset(
+    """
+    always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign
+    default defparam design disable edge else end endcase endconfig endfunction endgenerate
+    endmodule endprimitive endspecify endtable endtask event for force forever fork function
+    generate genvar highz0 highz1 if ifnone incdir include initial inout input instance integer
+    join large liblist library localparam macromodule medium module nand negedge nmos nor
+    noshowcancelled not notif0 notif1 or output parameter pmos posedge primitive pull0 pull1
+    pulldown pullup pulsestyle_ondetect pulsestyle_onevent rcmos real realtime reg release repeat
+    rnmos rpmos rtran rtranif0 rtranif1 scalared showcancelled signed small specify specparam
+    strong0 strong1 supply0 supply1 table task time tran tranif0 tranif1 tri tri0 tri1 triand
+    trior trireg unsigned use uwire vectored wait wand weak0 weak1 while wire wor xnor xor
+    """.split()
+)
+
 #: Words that SystemVerilog reserves and Verilog-2005 does not: no identifier may be one.
 _SYSTEMVERILOG = frozenset(
     """
@@ -50,9 +66,10 @@ def builtin_yosys():
 
 
 def top_name(name):
-    """A preset's or file's name as a Verilog identifier."""
-    plain = re.sub(r"\W", "_", name)
-    return plain if re.match(r"[A-Za-z_]", plain) else f"n{plain}"
+    """A preset's or file's name as a Verilog identifier that no tool reserves."""
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+    plain = plain if re.match(r"[A-Za-z_]", plain) else f"n{plain}"
+    return f"{plain}_top" if plain in _VERILOG | _SYSTEMVERILOG else plain
 
 
 def verilog(design, name=None):
@@ -85,7 +102,7 @@ def verilog(design, name=None):
     # Attributes for Yosys itself: they repeat what the statements below them say.
     text = re.sub(r"^ *\(\*[^*]*\*\)\n", "", text, flags=re.M)
     text = _plain_names(text)
-    text = _plain_declarations(text)
+    text = _plain_declarations(text, top)
     return _header(design, top) + text + "".join(f"// verilator lint_on {r}\n" for r in WAIVERS)
 
 
@@ -111,19 +128,22 @@ def _plain_names(text):
     return re.sub(r"\\(\S+) ", lambda found: renamed[found[1]], text)
 
 
-def _plain_declarations(text):
-    """Initial values in initial blocks, and no list of zeros for a memory."""
+def _plain_declarations(text, top):
+    """Initial values in initial blocks; none for memories that are written before they are read."""
     text = re.sub(
         r"^(  reg (?:\[[^\]]+\] )?(\w+)) = ([^;]+);$", r"\1;\n  initial \2 = \3;", text, flags=re.M
     )
-
-    def keep(found):
-        values = re.findall(r"= \d+'h([0-9a-f]+);", found[2])
-        return found[0] if any(v.strip("0") for v in values) else found[1]
-
-    memory = r"(^  reg \[[^\]]+\] \w+ \[\d+:0\];\n)"
-    contents = r"  initial begin\n((?:    \w+\[\d+\] = [^\n]+\n)+)  end\n"
-    return re.sub(memory + contents, keep, text, flags=re.M)
+    memory = r"(^  reg (?:\[[^\]]+\] )?(\w+) \[\d+:0\];\n)"
+    contents = r"  initial begin\n(?:    \2\[\d+\] = [^\n]+\n)+  end\n"
+    for buffer in ("ring", "fifo", "queue"):
+        module = rf"^module {top}_engine_{buffer}\(.*?^endmodule$"
+        text = re.sub(
+            module,
+            lambda found: re.sub(memory + contents, r"\1", found[0], flags=re.M),
+            text,
+            flags=re.M | re.S,
+        )
+    return text
 
 
 def _header(design, top):

@@ -7,9 +7,10 @@ with ``load`` for what is stored of a parameter. It also states its error bound,
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
 from operator import add
 from typing import ClassVar
+
+import numpy as np
 
 from hwnorm.bits import tree
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed, is_integer
@@ -126,6 +127,15 @@ class Norm:
                 except ValueError as error:
                     raise ValueError(f"format.{name}: {error}") from None
             object.__setattr__(self, name, value)
+        for name in ("dim", "lanes", "eps", "gamma_offset", "period_ns"):
+            if isinstance(getattr(self, name), np.number):
+                object.__setattr__(self, name, getattr(self, name).item())
+        for name in ("gamma_init", "beta_init"):
+            value = getattr(self, name)
+            if isinstance(value, list | np.ndarray):
+                object.__setattr__(self, name, tuple(np.asarray(value).tolist()))
+            elif value is not None and not isinstance(value, tuple):
+                raise ValueError(f"{name} must be a tuple of integers, got {value!r}")
         for name, kind in (("rsqrt", Rsqrt), ("log", LogTables)):
             if not isinstance(getattr(self, name), kind):
                 raise ValueError(
@@ -153,22 +163,26 @@ class Norm:
             value = getattr(self, name)
             if value is not None and not 2 <= value.width <= 32:
                 raise ValueError(f"format.{name} must have 2 to 32 bits, got {value.spelling}")
+            if value is not None and value != value.word:
+                raise ValueError(f"format.{name} must be a whole word, got {value}")
             if value is not None and not -64 <= value.frac <= 64:
                 raise ValueError(
                     f"format.{name} must have -64 to 64 fraction bits, got {value.spelling}"
                 )
         for name in ("eps", "gamma_offset", "period_ns"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ValueError(f"{name} must be a finite number, got {value!r}")
+            if not abs(value) < 2.0**1000:
+                raise ValueError(f"{name} must be a finite number, got {value!r:.20}")
         if not self.eps > 0:
             raise ValueError(
                 f"eps must be positive, or an all-zero row divides by zero, got {self.eps}"
             )
-        if not self.eps < 2**64:
-            raise ValueError(f"eps must be below 2**64, got {self.eps}")
-        if not self.period_ns > 0:
-            raise ValueError(f"period_ns must be positive, got {self.period_ns}")
+        if not 2.0**-100 < self.eps < 2.0**64:
+            raise ValueError(f"eps must lie between 2**-100 and 2**64, got {self.eps}")
+        if not self.period_ns >= 0.1:
+            raise ValueError(f"period_ns must be at least 0.1, got {self.period_ns}")
 
     def _check_choices(self):
         for name in ("gamma", "beta"):
@@ -186,10 +200,17 @@ class Norm:
                 )
 
     def _check_contents(self):
+        if self.rsqrt.method == "exact" and self.rounding != "nearest_even":
+            raise ValueError(f"exact rounds to nearest_even, got rounding {self.rounding!r}")
         if self.gamma is None and self.gamma_offset:
             raise ValueError(f"gamma_offset needs format.gamma, got {self.gamma_offset}")
         if self.gamma is not None:
             steps = self.gamma_offset * 2.0**self.gamma.frac
+            if abs(steps) >= 2**33:
+                raise ValueError(
+                    f"gamma_offset must keep gamma in 34 bits of lsb {self.gamma.lsb:g}, "
+                    f"got {self.gamma_offset}"
+                )
             if steps != int(steps):
                 raise ValueError(
                     f"gamma_offset must be a multiple of the lsb of {self.gamma.spelling}, "

@@ -33,10 +33,13 @@ class ScalingNorm(Norm):
 
     @property
     def _full_ulp(self):
-        """The largest scaled element in ulp, of those whose y does not saturate."""
+        """The largest scaled element in ulp, of those that are not limited to the format."""
+        full = self.peak * self.gain * 2.0**self.y.frac
+        if self.overflow == "wrap":
+            return full
         shift = 0.0 if self.beta is None else max(-self.beta.lo, self.beta.hi) * self.beta.lsb
         reach = 2.0 ** (self.y.width - 1) + shift * 2.0**self.y.frac
-        return min(reach, self.peak * self.gain * 2.0**self.y.frac)
+        return min(reach, full)
 
     @property
     def peak(self):
@@ -71,7 +74,7 @@ class ScalingNorm(Norm):
         raise TypeError(f"{self.kind} has no eps")
 
     @property
-    def _eps_exact(self):
+    def eps_lsb(self):
         """Eps in units of the lsb of a total of squares."""
         return self.eps_weight[0] * self.eps * 2.0 ** (2 * self.x.frac)
 
@@ -82,7 +85,7 @@ class ScalingNorm(Norm):
         It has at least the fraction bits of a square of x, and as many more as the error
         budget asks.
         """
-        exact, extra = self._eps_exact, 0
+        exact, extra = self.eps_lsb, 0
         if exact < 0.5:
             extra = ceil(log2(50 / exact))
         budget = 2.0 ** -(self.rsqrt.guard_bits + 4)
@@ -105,7 +108,7 @@ class ScalingNorm(Norm):
     def _eps_ulp(self, used):
         # |y| <= peak * gain * sqrt(S / (S + eps)) for a total S. The change of y with eps is
         # largest at S = eps/2, or at the smallest S there is.
-        exact = self._eps_exact
+        exact = self.eps_lsb
         worst = max(exact / 2, self.eps_weight[1])
         rest = worst + min(exact, used)
         scale = self.peak * self.gain * 2.0**self.y.frac

@@ -96,6 +96,8 @@ def simulate(
     lack = ENGINES[engine].missing()
     if lack:
         raise ValueError(f"engine {engine} is not usable here: {lack}")
+    if vcd:
+        _check_writable(vcd)
     stalls = make_stalls(stall, seed, pattern)
     rows = rows_of(design, x)
     if not len(rows):
@@ -119,3 +121,11 @@ def simulate(
         saturated,
         framing_error,
     )
+
+
+def _check_writable(path):
+    try:
+        with open(path, "a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise ValueError(f"vcd {path} must be writable, got: {error.strerror}") from None

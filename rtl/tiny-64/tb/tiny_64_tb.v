@@ -11,7 +11,6 @@ module tiny_64_tb;
   localparam BEATS = 16;
   localparam TOTAL = ROWS * BEATS;
   localparam LATENCY = 31;
-  localparam LIMIT = 1000 + 40 * (TOTAL + LATENCY);
 
   reg aclk = 0;
   reg aresetn = 0;
@@ -37,7 +36,7 @@ module tiny_64_tb;
   reg [63:0] stim [0:TOTAL-1];
   reg [63:0] gold [0:TOTAL-1];
 
-  integer stall, seed, cycle, sent, got, wrong, started, first;
+  integer stall, seed, cycle, sent, got, wrong, started, first, first_out, limit;
   reg [63:0] held;
   reg held_last, held_valid;
   reg [8*256-1:0] vcd;
@@ -85,6 +84,7 @@ module tiny_64_tb;
         if (m_axis_tdata !== gold[got]) complain("data differs");
         if (m_axis_tlast !== ((got % BEATS) == BEATS - 1)) complain("last differs");
       end
+      if (got == 0) first_out = cycle;
       got = got + 1;
       if (got == TOTAL) $display("%0d beats in %0d cycles", TOTAL, cycle - first + 1);
     end
@@ -94,13 +94,19 @@ module tiny_64_tb;
   initial begin
     stall = 30;
     seed = 1;
-    cycle = 0; sent = 0; got = 0; wrong = 0; started = 0; first = -1; held_valid = 0;
+    cycle = 0; sent = 0; got = 0; wrong = 0; started = 0; held_valid = 0;
+    first = -1; first_out = -1;
     if ($value$plusargs("stall=%d", n)) stall = n;
     if ($value$plusargs("seed=%d", n)) seed = n;
     if ($value$plusargs("vcd=%s", vcd)) begin
       $dumpfile(vcd);
       $dumpvars(0, tiny_64_tb);
     end
+    if (stall < 0 || stall > 99) begin
+      $display("FAIL: +stall must lie in 0..99");
+      $stop;
+    end
+    limit = 1000 + 4 * (TOTAL + LATENCY) * (100 / (100 - stall)) * (100 / (100 - stall) + 1);
     $readmemh("stim.mem", stim);
     $readmemh("gold.mem", gold);
     repeat (4) @(posedge aclk);
@@ -109,13 +115,18 @@ module tiny_64_tb;
     started = 1;
     n = 0;
     // Some cycles more, so that a beat too many is seen.
-    while (n < 64 && cycle < LIMIT) begin
+    while (n < 64 && cycle < limit) begin
       @(posedge aclk);
       if (got >= TOTAL) n = n + 1;
     end
     if (got != TOTAL) begin
       wrong = wrong + 1;
       $display("%0d of %0d beats came in %0d cycles", got, TOTAL, cycle);
+    end
+    // Without stalls the first beat comes exactly when it is promised.
+    if (stall == 0 && first_out - first != LATENCY) begin
+      wrong = wrong + 1;
+      $display("latency is %0d cycles, expected %0d", first_out - first, LATENCY);
     end
     if (framing_error !== 1'b0) begin
       wrong = wrong + 1;

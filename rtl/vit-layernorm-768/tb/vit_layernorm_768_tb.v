@@ -11,7 +11,6 @@ module vit_layernorm_768_tb;
   localparam BEATS = 192;
   localparam TOTAL = ROWS * BEATS;
   localparam LATENCY = 211;
-  localparam LIMIT = 1000 + 40 * (TOTAL + LATENCY);
 
   reg aclk = 0;
   reg aresetn = 0;
@@ -53,7 +52,7 @@ module vit_layernorm_768_tb;
   reg [63:0] gamma [0:BEATS-1];
   reg [63:0] beta [0:BEATS-1];
 
-  integer stall, seed, cycle, sent, got, wrong, started, first;
+  integer stall, seed, cycle, sent, got, wrong, started, first, first_out, limit;
   reg [63:0] held;
   reg held_last, held_valid;
   reg [8*256-1:0] vcd;
@@ -101,6 +100,7 @@ module vit_layernorm_768_tb;
         if (m_axis_tdata !== gold[got]) complain("data differs");
         if (m_axis_tlast !== ((got % BEATS) == BEATS - 1)) complain("last differs");
       end
+      if (got == 0) first_out = cycle;
       got = got + 1;
       if (got == TOTAL) $display("%0d beats in %0d cycles", TOTAL, cycle - first + 1);
     end
@@ -110,13 +110,19 @@ module vit_layernorm_768_tb;
   initial begin
     stall = 30;
     seed = 1;
-    cycle = 0; sent = 0; got = 0; wrong = 0; started = 0; first = -1; held_valid = 0;
+    cycle = 0; sent = 0; got = 0; wrong = 0; started = 0; held_valid = 0;
+    first = -1; first_out = -1;
     if ($value$plusargs("stall=%d", n)) stall = n;
     if ($value$plusargs("seed=%d", n)) seed = n;
     if ($value$plusargs("vcd=%s", vcd)) begin
       $dumpfile(vcd);
       $dumpvars(0, vit_layernorm_768_tb);
     end
+    if (stall < 0 || stall > 99) begin
+      $display("FAIL: +stall must lie in 0..99");
+      $stop;
+    end
+    limit = 1000 + 4 * (TOTAL + LATENCY) * (100 / (100 - stall)) * (100 / (100 - stall) + 1);
     $readmemh("stim.mem", stim);
     $readmemh("gold.mem", gold);
     $readmemh("gamma.mem", gamma);
@@ -145,13 +151,18 @@ module vit_layernorm_768_tb;
     started = 1;
     n = 0;
     // Some cycles more, so that a beat too many is seen.
-    while (n < 64 && cycle < LIMIT) begin
+    while (n < 64 && cycle < limit) begin
       @(posedge aclk);
       if (got >= TOTAL) n = n + 1;
     end
     if (got != TOTAL) begin
       wrong = wrong + 1;
       $display("%0d of %0d beats came in %0d cycles", got, TOTAL, cycle);
+    end
+    // Without stalls the first beat comes exactly when it is promised.
+    if (stall == 0 && first_out - first != LATENCY) begin
+      wrong = wrong + 1;
+      $display("latency is %0d cycles, expected %0d", first_out - first, LATENCY);
     end
     if (framing_error !== 1'b0) begin
       wrong = wrong + 1;
