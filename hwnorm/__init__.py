@@ -1,5 +1,6 @@
 """Normalisation layers without dividers or square roots: one description, model and RTL."""
 
+from hwnorm.bitexact import assert_bit_exact
 from hwnorm.design import load
 from hwnorm.fixed import Fixed
 from hwnorm.hdl import RowEngine, verilog
@@ -23,6 +24,7 @@ __all__ = [
     "RMSNorm",
     "Rsqrt",
     "__version__",
+    "assert_bit_exact",
     "component",
     "golden",
     "load",

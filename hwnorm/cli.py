@@ -281,10 +281,10 @@ def engines(as_json):
 @commands.command()
 @click.argument("design", required=False)
 @click.option("--function", help="A table without a design: rsqrt, log2 or exp2.")
-@click.option("--method", default="linear", show_default=True)
-@click.option("--segments", type=int, default=64, show_default=True)
-@click.option("--arg-bits", type=click.IntRange(1, 30), default=16, show_default=True)
-@click.option("--frac", type=click.IntRange(1, 40), default=18, show_default=True)
+@click.option("--method", help="Of --function; without, linear.")
+@click.option("--segments", type=int, help="Of --function; without, 64.")
+@click.option("--arg-bits", type=click.IntRange(1, 30), help="Of --function; without, 16.")
+@click.option("--frac", type=click.IntRange(1, 40), help="Of --function; without, 18.")
 @click.option(
     "--format", "kinds", multiple=True, type=click.Choice(list(TABLE_FORMATS)),
     help="File formats; without, all.",
@@ -295,11 +295,13 @@ def lut(design, function, method, segments, arg_bits, frac, kinds, output, as_js
     """Write the tables of DESIGN, or of a function, as files for other tools."""
     if (design is None) == (function is None):
         raise ValueError("lut takes a design or --function, got both or none")
-    tables = (
-        design_tables(load(design))
-        if design
-        else {function: Table(function, method, segments, arg_bits, frac)}
-    )
+    chosen = {"method": method, "segments": segments, "arg_bits": arg_bits, "frac": frac}
+    chosen = {key: value for key, value in chosen.items() if value is not None}
+    if design and chosen:
+        option = next(iter(chosen)).replace("_", "-")
+        raise ValueError(f"--{option} goes with --function, a design has its own")
+    shape = {"method": "linear", "segments": 64, "arg_bits": 16, "frac": 18} | chosen
+    tables = design_tables(load(design)) if design else {function: Table(function, **shape)}
     files = {}
     for name, table in tables.items():
         for kind in kinds or TABLE_FORMATS:
@@ -372,7 +374,3 @@ def show(design, as_json):
     """Print DESIGN (a file or a preset) as a complete design file."""
     text = dumps(load(design))
     _print(as_json, {"text": text}, text.rstrip())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -73,13 +73,12 @@ def rows_of(design, x):
 
 def parameters_of(design, **given):
     """The parameters of a design as integers, (dim,) each; what is not given is its initial."""
+    for name, value in given.items():
+        if value is not None and name not in design.parameters:
+            raise ValueError(f"{name} must not be given: the design has no format.{name}")
     values = {}
-    for name in design.parameter_names:
-        value, fmt = given.get(name), getattr(design, name)
-        if fmt is None:
-            if value is not None:
-                raise ValueError(f"{name} must not be given: the design has no format.{name}")
-            continue
+    for name, fmt in design.parameters.items():
+        value = given.get(name)
         values[name] = (
             np.array(design.initial(name), dtype=np.int64)
             if value is None

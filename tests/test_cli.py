@@ -252,6 +252,9 @@ BAD = {
         "engine must be one of pysim, verilator, cxxrtl, icarus, got 'warp'"
     ),
     "sim tiny-64 --stall 1": "stall must be at least 0 and below 1, got 1.0",
+    "lut tiny-64 --arg-bits 9 -o {tmp}/out": (
+        "--arg-bits goes with --function, a design has its own"
+    ),
     "lut -o {tmp}/out": "lut takes a design or --function, got both or none",
     "lut --function cosh -o {tmp}/out": "function must be one of rsqrt, log2, exp2, got cosh",
     "lut --function log2 --method quadratic -o {tmp}/out": (

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from hwnorm import Fixed, LayerNorm, RMSNorm, Rsqrt, golden, measure, model
+from hwnorm import Fixed, LayerNorm, RMSNorm, Rsqrt, golden, measure, model, simulate
 from hwnorm.cli import main
 from hwnorm.rows import corner_rows, random_rows
 
@@ -143,6 +143,14 @@ def test_layers_that_do_not_agree(arrays, message, tmp_path):
     np.savez(tmp_path / "d.npz", **{"x": np.ones((2, 3, 4)), "gamma": np.ones((2, 4)), **arrays})
     with pytest.raises(ValueError, match=message):
         load_layers(tmp_path / "d.npz")
+
+
+def test_a_parameter_that_the_norm_does_not_have():
+    for call in (model, simulate):
+        with pytest.raises(
+            ValueError, match=r"^beta must not be given: the design has no format\."
+        ):
+            call(RMSNorm(dim=4), np.ones((1, 4), int), beta=np.ones(4, int))
 
 
 def test_golden_checks_what_the_model_checks():

@@ -27,11 +27,13 @@ LAYERS = (
     "measure",
     "hdl",
     "sim",
+    "bitexact",
     "export",
     "report",
     "plots",
     "demo",
     "cli",
+    "pytest_plugin",
 )
 
 

@@ -82,11 +82,8 @@ class _Aligned(Wire):
         return [v << up if up else v for v, up in zip(values, self.ups, strict=True)]
 
 
-class Add(_Aligned):
-    """``a + b``."""
-
-    def __init__(self, a, b):
-        super().__init__((a, b), (a, b), lambda p, q: (p[0] + q[0], p[1] + q[1]))
+class _Carry(_Aligned):
+    """An op that is one adder."""
 
     @property
     def delay(self):
@@ -95,6 +92,13 @@ class Add(_Aligned):
     @property
     def cost(self):
         return Cost(luts=self.fmt.width)
+
+
+class Add(_Carry):
+    """``a + b``."""
+
+    def __init__(self, a, b):
+        super().__init__((a, b), (a, b), lambda p, q: (p[0] + q[0], p[1] + q[1]))
 
     def ints(self, a, b):
         a, b = self.aligned((a, b))
@@ -105,19 +109,11 @@ class Add(_Aligned):
         return a + b
 
 
-class Sub(_Aligned):
+class Sub(_Carry):
     """``a - b``."""
 
     def __init__(self, a, b):
         super().__init__((a, b), (a, b), lambda p, q: (p[0] - q[1], p[1] - q[0]))
-
-    @property
-    def delay(self):
-        return adder_ns(self.fmt.width)
-
-    @property
-    def cost(self):
-        return Cost(luts=self.fmt.width)
 
     def ints(self, a, b):
         a, b = self.aligned((a, b))
