@@ -4,6 +4,7 @@ import hashlib
 import json
 
 from hwnorm.design import dumps
+from hwnorm.export.cocotb_test import cocotb_files
 from hwnorm.export.tables import design_tables, json_text
 from hwnorm.export.testbench import testbench
 from hwnorm.files import finite, write_tree
@@ -30,7 +31,8 @@ def bundle(design, name, x, gamma=None, beta=None):
     """
     top = top_name(name)
     files = {f"rtl/{top}.v": verilog(design, top), "design.toml": dumps(design)}
-    for file, text in testbench(design, top, x, gamma, beta).items():
+    benches = testbench(design, top, x, gamma, beta) | cocotb_files(design, top)
+    for file, text in benches.items():
         files[f"tb/{file}"] = text
     facts = finite(manifest(design, top, x, gamma, beta))
     files["manifest.json"] = json.dumps(facts, indent=2) + "\n"

