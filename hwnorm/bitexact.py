@@ -10,6 +10,7 @@ from hwnorm.design import dumps, load
 from hwnorm.files import write_text
 from hwnorm.measure import golden
 from hwnorm.model import evaluate, parameters_of, rows_of, solve_rows, stored_of
+from hwnorm.norms import NORMS
 from hwnorm.sim import simulate
 
 
@@ -129,6 +130,8 @@ def _judge(design, x, element, parameters):
 def _reproducer(design, x, given, command, folder):
     """Write what replays a mismatch; returns the lines that say where it is."""
     try:
+        if type(design) is not NORMS.get(design.kind):
+            raise ValueError(f"design files cannot name the norm {design.kind}")
         place = Path(folder or tempfile.mkdtemp(prefix="hwnorm-mismatch-"))
         write_text(place / "design.toml", dumps(design))
         write_text(place / "replay.sh", f'#!/bin/sh\ncd "$(dirname "$0")" && {command}\n')

@@ -66,7 +66,7 @@ def _one_line(text):
 def commands():
     """Transformer norms without dividers or square roots: models, RTL, Verilog.
 
-    DESIGN is a TOML file (see: hwnorm new rmsnorm) or the name of a preset.
+    DESIGN is a TOML file (see: hwnorm new rmsnorm), the name of a preset, or FILE.py:NAME.
     """
 
 

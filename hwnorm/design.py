@@ -1,6 +1,8 @@
 """Design files (TOML) and the catalogue of presets."""
 
 import difflib
+import importlib.util
+import sys
 import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -9,7 +11,7 @@ import numpy as np
 import tomli_w
 
 from hwnorm.fixed import Fixed, quantise
-from hwnorm.norms import NORMS, LayerNorm, LogTables, RMSNorm, Rsqrt
+from hwnorm.norms import NORMS, LayerNorm, LogTables, Norm, RMSNorm, Rsqrt
 
 #: Keys of a design file by section: field of the norm, and the Python types it may have.
 _NUMBER = (int, float)
@@ -34,6 +36,8 @@ def load(path):
     Parameters
     ----------
     path : str or pathlib.Path
+        A TOML file; a preset; or ``my_norm.py:NAME``, a design in a Python file (which is
+        run), or a norm class whose fields all have defaults.
 
     Returns
     -------
@@ -44,6 +48,9 @@ def load(path):
     ValueError
         With one line that names the file, the field, the rule and the value.
     """
+    file, colon, name = str(path).rpartition(":")
+    if colon and file.endswith(".py"):
+        return _from_python(Path(file), name)
     path = Path(path)
     if not path.suffix and not path.exists():
         if str(path) in CATALOGUE:
@@ -60,6 +67,31 @@ def load(path):
         return parse(text, path.parent)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _from_python(path, name):
+    """A design that a Python file defines, or a norm class's design with default fields."""
+    if not path.is_file():
+        raise ValueError(f"norm file {path} must exist, got none")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(path.stem)
+    # Dataclasses look their module up while they are made.
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+        value = getattr(module, name, None)
+        design = value() if isinstance(value, type) and issubclass(value, Norm) else value
+    except Exception as error:
+        raise ValueError(f"{path}:{name}: {type(error).__name__}: {error}") from error
+    finally:
+        if before is None:
+            del sys.modules[path.stem]
+        else:
+            sys.modules[path.stem] = before
+    if not isinstance(design, Norm):
+        raise ValueError(f"{path}:{name} must be a norm or a design, got {value!r}")
+    return design
 
 
 def parse(text, folder="."):
@@ -212,7 +244,7 @@ def template(kind):
         lanes=4,
         mean="mean square" if kind == "rmsnorm" else "variance",
         beta='beta = "s16/12"           # or "none"\n' if kind == "layernorm" else "",
-        methods=" | ".join((*NORMS[kind].methods, "exact")),
+        methods=" | ".join(NORMS[kind].all_methods()),
     )
 
 

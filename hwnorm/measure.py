@@ -4,7 +4,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from hwnorm.golden import reference
 from hwnorm.model import evaluate, exact_block, parameters_of, rows_of
 
 #: A row is an outlier row if an element exceeds this many times the row's rms.
@@ -26,8 +25,9 @@ class Accuracy:
     mean_ulp, rms_ulp, p999_ulp, bias_ulp : float
         Mean, root mean square, 99.9 % quantile of the absolute error; mean signed error.
         Over the elements that do not saturate, as all that follow.
-    misrounded : float
-        Share of elements that differ from the correctly rounded result.
+    misrounded : float or None
+        Share of elements that differ from the correctly rounded result; None where the norm
+        has no exact form.
     sqnr_db, ideal_sqnr_db : float
         Signal to quantisation noise ratio, and that of golden rounded to the output format.
     saturated : int
@@ -43,7 +43,7 @@ class Accuracy:
     rms_ulp: float
     p999_ulp: float
     bias_ulp: float
-    misrounded: float
+    misrounded: float | None
     sqnr_db: float
     ideal_sqnr_db: float
     saturated: int
@@ -109,7 +109,7 @@ def golden(design, x, gamma=None, beta=None):
     -------
     numpy.ndarray of float64, the shape of x
     """
-    return reference(design.kind, *_reals(design, x, gamma, beta), eps=design.eps)
+    return design.golden(*_reals(design, x, gamma, beta))
 
 
 def _reals(design, x, gamma, beta):
@@ -168,8 +168,9 @@ class Errors:
     signal : numpy.ndarray of float64, (rows, dim)
         Golden in ulp, limited unless the design wraps.
     misrounded, fits, spikes, saturated : numpy.ndarray of bool, (rows, dim)
-        y differs from the correctly rounded result; golden needs no limiting; the element
-        of x exceeds 20 times its row's rms; the design limited y.
+        y differs from the correctly rounded result (None where the norm has no exact form);
+        golden needs no limiting; the element of x exceeds 20 times its row's rms; the design
+        limited y.
     gamma_quantisation_ulp, x_quantisation_ulp : float
     """
 
@@ -177,7 +178,7 @@ class Errors:
     error: np.ndarray
     ideal_error: np.ndarray
     signal: np.ndarray
-    misrounded: np.ndarray
+    misrounded: np.ndarray | None
     fits: np.ndarray
     spikes: np.ndarray
     saturated: np.ndarray
@@ -208,7 +209,6 @@ class Errors:
     def _block(cls, design, x, parameters):
         limited_by_design = np.zeros(x.shape, dtype=bool)
         result = evaluate(design, x, **parameters, limited=limited_by_design)
-        nearest, _ = exact_block(design, x, parameters)
         ideal = np.ldexp(golden(design, x, **parameters), design.y.frac)
         fits = (ideal >= design.y.lo - 0.5) & (ideal <= design.y.hi + 0.5)
         limited = np.clip(ideal, design.y.lo, design.y.hi)
@@ -226,7 +226,9 @@ class Errors:
             error=error,
             ideal_error=np.rint(limited) - limited,
             signal=limited,
-            misrounded=result.y != nearest,
+            misrounded=result.y != exact_block(design, x, parameters)[0]
+            if design.has_exact
+            else None,
             fits=fits,
             spikes=size > OUTLIER_CREST * rms,
             saturated=limited_by_design,
@@ -238,12 +240,14 @@ class Errors:
     def joined(cls, parts, **shares):
         """Errors of several runs of a design as one."""
         arrays = (
-            "error", "ideal_error", "signal", "misrounded", "fits", "spikes", "saturated",
+            "error", "ideal_error", "signal", "fits", "spikes", "saturated",
+            *(["misrounded"] if parts[0].misrounded is not None else []),
         )  # fmt: skip
         largest = ("gamma_quantisation_ulp", "x_quantisation_ulp")
         return cls(
             parts[0].design,
-            **{name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
+            **{"misrounded": None}
+            | {name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
             **{name: max(getattr(p, name) for p in parts) for name in largest} | shares,
         )
 
@@ -284,7 +288,7 @@ class Errors:
             rms_ulp=float(np.sqrt(np.mean(np.square(error)))),
             p999_ulp=float(np.quantile(size, 0.999)),
             bias_ulp=float(np.mean(error)),
-            misrounded=float(np.mean(self.misrounded[inside])),
+            misrounded=None if self.misrounded is None else float(np.mean(self.misrounded[inside])),
             sqnr_db=_decibels(power, float(np.sum(np.square(error)))),
             ideal_sqnr_db=_decibels(power, noise),
             saturated=int(np.count_nonzero(self.saturated & mask)),

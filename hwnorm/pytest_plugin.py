@@ -120,7 +120,8 @@ def hwnorm_simulate(_hwnorm_settings):
     """
 
     def run(design, x, gamma=None, beta=None, **settings):
-        from hwnorm import load, simulate
+        from hwnorm.design import load
+        from hwnorm.sim import simulate
 
         if isinstance(design, str | Path):
             design = load(design)

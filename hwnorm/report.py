@@ -153,13 +153,14 @@ def eval_data(total, layers):
 def eval_text(design, total, layers, source):
     """``hwnorm eval`` in words."""
     every = total.all
+    wrong = "unknown" if every.misrounded is None else f"{every.misrounded:.3%} of elements"
     lines = [
         design.headline,
         f"on {every.rows} rows of {source}, against float64:",
         f"  error           max {every.max_ulp:.4f} ulp, bound {every.bound_ulp:.4f}; "
         f"rms {every.rms_ulp:.4f}, mean {every.mean_ulp:.4f}, 99.9 % {every.p999_ulp:.4f}",
         f"  bias            {every.bias_ulp:+.5f} ulp",
-        f"  misrounded      {every.misrounded:.3%} of elements",
+        f"  misrounded      {wrong}",
         f"  SQNR            {every.sqnr_db:.2f} dB; ideal for {design.y.spelling} "
         f"{every.ideal_sqnr_db:.2f} dB",
         f"  saturated       {every.saturated} of {every.elements} elements",

@@ -66,7 +66,9 @@ def manifest(design, top, x, gamma=None, beta=None):
             "rms_ulp": round(report.rms_ulp, 6),
             "sqnr_db": round(report.sqnr_db, 3),
             "ideal_sqnr_db": round(report.ideal_sqnr_db, 3),
-            "misrounded": round(report.misrounded, 6),
+            "misrounded": report.misrounded
+            if report.misrounded is None
+            else round(report.misrounded, 6),
             "saturated": report.saturated,
         },
         "tables": {

@@ -96,6 +96,8 @@ class Norm:
     reductions: ClassVar[dict] = {}
     #: Formats that the norm has besides x and y.
     parameter_names: ClassVar[tuple] = ()
+    #: Whether `hwnorm.golden.exact` knows the correctly rounded form of this kind of norm.
+    has_exact: ClassVar[bool] = False
     #: Methods of the reciprocal square root that the norm has hardware for.
     methods: ClassVar[tuple] = ("direct", "linear", "quadratic")
 
@@ -192,7 +194,7 @@ class Norm:
             ("store", self.store, ("ram", "rom")),
             ("rounding", self.rounding, ROUNDINGS),
             ("overflow", self.overflow, OVERFLOWS),
-            ("rsqrt.method", self.rsqrt.method, (*self.methods, "exact")),
+            ("rsqrt.method", self.rsqrt.method, self.all_methods()),
         ):
             if value not in choices:
                 raise ValueError(
@@ -233,6 +235,11 @@ class Norm:
                 raise ValueError(
                     f"{name}_init must fit {fmt.spelling}, got {min(values)}..{max(values)}"
                 )
+
+    @classmethod
+    def all_methods(cls):
+        """What ``rsqrt.method`` can be, the model's ``exact`` included."""
+        return (*cls.methods, "exact") if cls.has_exact else cls.methods
 
     # -- sizes --------------------------------------------------------------------------
 
@@ -289,6 +296,17 @@ class Norm:
     def apply(self, x, **inputs):
         """The output of one element, a wire in the format y."""
         raise TypeError(f"{self.kind} applies nothing")
+
+    def golden(self, x, gamma=None, beta=None):
+        """The norm in float64 over the last axis: what the design is judged by.
+
+        Parameters
+        ----------
+        x : numpy.ndarray of float64, (..., dim)
+        gamma, beta : numpy.ndarray of float64 or None, (dim,)
+            Real units; gamma with its offset.
+        """
+        raise TypeError(f"{self.kind} has no golden")
 
     @property
     def units(self):

@@ -3,6 +3,7 @@
 from math import sqrt
 from typing import ClassVar
 
+from hwnorm.golden import layer_norm
 from hwnorm.norms.scaling import ScalingNorm
 
 
@@ -16,6 +17,7 @@ class LayerNorm(ScalingNorm):
 
     kind: ClassVar[str] = "layernorm"
     parameter_names: ClassVar[tuple] = ("gamma", "beta")
+    has_exact: ClassVar[bool] = True
 
     @property
     def peak(self):
@@ -25,6 +27,9 @@ class LayerNorm(ScalingNorm):
     def affine(self):
         """Whether gamma or beta follow the scale."""
         return self.gamma is not None or self.beta is not None
+
+    def golden(self, x, gamma=None, beta=None):
+        return layer_norm(x, gamma, beta, self.eps)
 
     def gather(self, x):
         return {"sum": x, "sumsq": x * x}

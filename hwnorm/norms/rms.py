@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from hwnorm.approx import Exp2, Log2, square_by_adders
 from hwnorm.fixed import Fixed
+from hwnorm.golden import rms_norm
 from hwnorm.norms.scaling import ScalingNorm
 from hwnorm.ops import Input, const, select
 
@@ -23,6 +24,7 @@ class RMSNorm(ScalingNorm):
 
     kind: ClassVar[str] = "rmsnorm"
     parameter_names: ClassVar[tuple] = ("gamma",)
+    has_exact: ClassVar[bool] = True
     methods: ClassVar[tuple] = ("direct", "linear", "quadratic", "log")
 
     @property
@@ -33,6 +35,9 @@ class RMSNorm(ScalingNorm):
     @property
     def eps_weight(self):
         return self.dim, 1
+
+    def golden(self, x, gamma=None, beta=None):
+        return rms_norm(x, gamma, self.eps)
 
     def gather(self, x):
         return {"sumsq": square_by_adders(x) if self.logarithmic else x * x}
