@@ -105,3 +105,29 @@ def test_the_bench_stands_almost_any_stall(tmp_path):
             cwd=tmp_path / "tb", capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == code, done.stdout
+
+
+def test_no_beat_is_taken_during_reset(tmp_path):
+    """A beat taken in the cycle of a reset would be lost."""
+    (tmp_path / "d.v").write_text(verilog(RMSNorm(dim=4, x="s6/2", y="s6/3"), "d"))
+    (tmp_path / "b.v").write_text("""
+module b;
+  reg aclk = 0, aresetn = 0;
+  wire s_ready, m_valid;
+  d dut (.aclk(aclk), .aresetn(aresetn), .clear(1'b0), .s_axis_tvalid(1'b1),
+         .s_axis_tlast(1'b0), .s_axis_tdata(8'd1), .s_axis_tready(s_ready),
+         .m_axis_tready(1'b1), .m_axis_tvalid(m_valid));
+  integer n;
+  initial begin
+    for (n = 0; n < 3; n = n + 1) begin
+      #1 $display("%b%b", s_ready, m_valid);
+      aclk = 1; #1 aclk = 0;
+    end
+    aresetn = 1;
+    #1 $display("%b%b", s_ready, m_valid);
+  end
+endmodule
+""")
+    subprocess.run(["iverilog", "-g2005", "-o", "b", "b.v", "d.v"], cwd=tmp_path, check=True)
+    done = subprocess.run(["vvp", "b"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["00", "00", "00", "10"]
