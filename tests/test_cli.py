@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-import hwnorm.cli
+import hwnorm.cli.design
 from hwnorm.cli import commands, main
 from hwnorm.design import CATALOGUE
 
@@ -302,7 +302,7 @@ def test_an_interrupt_is_no_traceback(run, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hwnorm.cli, "load", interrupted)
+    monkeypatch.setattr(hwnorm.cli.design, "load", interrupted)
     # The empty line ends the terminal's own "^C".
     assert run("check", "tiny-64") == (130, "", "\nhwnorm: interrupted\n")
 

@@ -1,0 +1,101 @@
+"""What the commands share: the group, options, printing, rows."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from hwnorm import __version__
+from hwnorm.design import CATALOGUE
+from hwnorm.files import finite
+from hwnorm.fixed import quantise
+from hwnorm.rows import Layer, corner_rows, fitting_layers, load_layers, random_rows
+
+
+class CheckError(Exception):
+    """A check that the command made did not hold: exit code 1."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="hwnorm %(version)s")
+def commands():
+    """Transformer norms without dividers or square roots: models, RTL, Verilog.
+
+    DESIGN is a TOML file (see: hwnorm new rmsnorm), the name of a preset, or FILE.py:NAME.
+    """
+
+
+commands.help += "\n\nPresets: " + ", ".join(CATALOGUE) + "."
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+design_argument = click.argument("design")
+data_option = click.option(
+    "--data", metavar="FILE", help="Rows: .npy, or .npz with x, gamma, beta."
+)
+seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+
+
+def print_result(as_json, data, text):
+    click.echo(json.dumps(finite(data)) if as_json else text)
+
+
+def progress_bar(length, label):
+    """A progress bar on stderr, silent unless that is a terminal."""
+    return click.progressbar(
+        length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
+    )
+
+
+def layers_of(design, data, rows, seed):
+    """What to run a design on, and what to call it."""
+    if data is not None:
+        layers, source = load_layers(data), Path(data).name
+    elif layers := fitting_layers(design):
+        source = "real activations"
+    else:
+        x = np.concatenate([corner_rows(design), random_rows(design, 256, seed)])
+        layers, source = [Layer("corner and random rows", x)], "corner and seeded random rows"
+    for layer in layers:
+        if layer.x.shape[-1] != design.dim:
+            raise ValueError(
+                f"data of {source} must have dim={design.dim}, got {layer.x.shape[-1]}"
+            )
+    if rows is not None:
+        layers = first_rows(layers, rows)
+    return layers, source
+
+
+def first_rows(layers, rows):
+    """At most `rows` rows, of as few layers as hold them."""
+    kept = []
+    for layer in layers:
+        if rows > 0:
+            kept.append(replace(layer, x=layer.x[:rows]))
+            rows -= len(kept[-1].x)
+    return kept
+
+
+def bench_of(design, layers, rows):
+    """At most `rows` rows of all layers, with the first one's parameters, as integers.
+
+    Returns
+    -------
+    str, numpy.ndarray, dict
+        What to call them; the rows; parameters, unless the design has them in ROM.
+    """
+    used = first_rows(layers, rows)
+    x = np.concatenate([quantise(design.x, layer.x, "x") for layer in used])
+    given = {} if design.store == "rom" else parameters_in(design, layers[0])
+    given = {name: quantise(getattr(design, name), value, name) for name, value in given.items()}
+    more = f" and {len(used) - 1} more" if len(used) > 1 else ""
+    return used[0].name + more, x, given
+
+
+def parameters_in(design, layer):
+    """The layer's parameters that the design has formats for."""
+    return {
+        name: getattr(layer, name) for name in design.parameters if getattr(layer, name) is not None
+    }

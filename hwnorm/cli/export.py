@@ -1,0 +1,96 @@
+"""Commands that write files for other tools: lut, verilog."""
+
+from pathlib import Path
+
+import click
+
+from hwnorm.cli.base import (
+    as_json,
+    bench_of,
+    commands,
+    data_option,
+    design_argument,
+    layers_of,
+    print_result,
+    seed_option,
+)
+from hwnorm.design import load
+from hwnorm.export import TABLE_FORMATS, design_tables, table_files, write_bundle
+from hwnorm.files import write_tree
+from hwnorm.rows import Layer, bench_rows
+from hwnorm.tables import Table
+
+
+@commands.command()
+@click.argument("design", required=False)
+@click.option("--function", help="A table without a design: rsqrt, log2 or exp2.")
+@click.option("--method", help="Of --function; without, linear.")
+@click.option("--segments", type=int, help="Of --function; without, 64.")
+@click.option("--arg-bits", type=click.IntRange(1, 30), help="Of --function; without, 16.")
+@click.option("--frac", type=click.IntRange(1, 40), help="Of --function; without, 18.")
+@click.option(
+    "--format", "kinds", multiple=True, type=click.Choice(list(TABLE_FORMATS)),
+    help="File formats; without, all.",
+)  # fmt: skip
+@click.option("-o", "--output", required=True, metavar="DIR")
+@as_json
+def lut(design, function, method, segments, arg_bits, frac, kinds, output, as_json):
+    """Write the tables of DESIGN, or of a function, as files for other tools."""
+    if (design is None) == (function is None):
+        raise ValueError("lut takes a design or --function, got both or none")
+    chosen = {"method": method, "segments": segments, "arg_bits": arg_bits, "frac": frac}
+    chosen = {key: value for key, value in chosen.items() if value is not None}
+    if design and chosen:
+        option = next(iter(chosen)).replace("_", "-")
+        raise ValueError(f"--{option} goes with --function, a design has its own")
+    shape = {"method": "linear", "segments": 64, "arg_bits": 16, "frac": 18} | chosen
+    tables = design_tables(load(design)) if design else {function: Table(function, **shape)}
+    files = {}
+    for name, table in tables.items():
+        for kind in kinds or TABLE_FORMATS:
+            files |= table_files(table, name, kind)
+    write_tree(output, files)
+    facts = {
+        name: {
+            "segments": table.segments,
+            "rom_bits": table.rom_bits,
+            "max_error": table.max_error,
+            "limit": table.limit,
+        }
+        for name, table in tables.items()
+    }
+    lines = [
+        f"{name}: {table.method}, {table.segments} segments, {table.rom_bits} bits, "
+        f"max error {table.max_error:.3g} ({table.proof})"
+        for name, table in tables.items()
+    ]
+    print_result(
+        as_json,
+        {"folder": output, "files": sorted(files), "tables": facts},
+        "\n".join([*lines, f"{len(files)} files in {output}"]),
+    )
+
+
+@commands.command()
+@design_argument
+@click.option("-o", "--output", required=True, metavar="DIR")
+@click.option("--name", help="Of the top module; without, from DESIGN.")
+@click.option("--rows", type=click.IntRange(1), default=16, show_default=True, help="In the bench.")
+@data_option
+@seed_option
+@as_json
+def verilog(design, output, name, rows, data, seed, as_json):
+    """Write DESIGN as Verilog with a self-checking test bench and a manifest."""
+    name = name or Path(design).stem
+    design = load(design)
+    if data is None:
+        layers = [Layer("corner and random rows", bench_rows(design, rows, seed))]
+    else:
+        layers = layers_of(design, data, None, seed)[0]
+    _, x, given = bench_of(design, layers, rows)
+    files = write_bundle(design, output, name, x, **given)
+    print_result(
+        as_json,
+        {"folder": output, "files": files, "latency_cycles": design.latency},
+        "\n".join([design.headline, *(f"{output}/{file}" for file in files)]),
+    )
