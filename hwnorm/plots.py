@@ -112,3 +112,56 @@ def draw_error_against_segments(series, path, title):
     axes.grid(alpha=0.3, which="major")
     axes.legend(fontsize=8, frameon=False)
     _save(figure, path)
+
+
+def draw_timeline(handshakes, row_beats, path, title):
+    """Draw which cycles beats go in and out, and where either side waits.
+
+    Parameters
+    ----------
+    handshakes : numpy.ndarray of bool, (cycles, 4)
+        As of `hwnorm.sim.SimResult`.
+    row_beats : int
+        Beats of a row; rows are told apart by their shade and number.
+    path : str or pathlib.Path
+        ``.svg``, ``.png`` or ``.pdf``.
+    title : str
+    """
+    figure, axes = _figure()
+    figure.set_size_inches(9, 2.6)
+    sides = (("beats out", 0, 2), ("beats in", 1, 0))
+    for _, level, column in sides:
+        valid, ready = handshakes[:, column], handshakes[:, column + 1]
+        beats = np.cumsum(valid & ready) - 1
+        for row in range(beats[-1] // row_beats + 1 if len(beats) else 0):
+            cycles = np.flatnonzero(valid & ready & (beats // row_beats == row))
+            colour = ("#2f6f9f", "#8fb8d6")[row % 2]
+            axes.broken_barh(_spans(cycles), (level - 0.2, 0.4), facecolors=colour)
+            axes.annotate(
+                str(row), (np.median(cycles) + 0.5, level + 0.22), ha="center", fontsize=7,
+                color="#555555",
+            )  # fmt: skip
+        for cycles, colour in (
+            (np.flatnonzero(valid & ~ready), "#b04a3f"),
+            (np.flatnonzero(~valid), "#d9d9d9"),
+        ):
+            axes.broken_barh(_spans(cycles), (level - 0.3, 0.07), facecolors=colour)
+    for colour, label in (
+        ("#2f6f9f", "beat, rows by shade and number"),
+        ("#b04a3f", "stalled: valid, not ready"),
+        ("#d9d9d9", "idle: not valid"),
+    ):
+        axes.plot([], [], color=colour, linewidth=5, label=label)
+    axes.set_yticks([level for _, level, _ in sides], [name for name, _, _ in sides])
+    axes.set_ylim(-0.5, 1.5)
+    axes.set_xlim(0, len(handshakes))
+    axes.set_xlabel("clock cycle")
+    axes.set_title(title, fontsize=9)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    _save(figure, path)
+
+
+def _spans(cycles):
+    """Runs of consecutive cycles as (start, length)."""
+    breaks = np.flatnonzero(np.diff(cycles) != 1) + 1
+    return [(run[0], len(run)) for run in np.split(cycles, breaks) if len(run)]

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-#: The engines that write waves.
-_WAVES = ("pysim", "icarus")
-
 _FAILED = pytest.StashKey[bool]()
 
 
@@ -20,19 +17,18 @@ def pytest_addoption(parser):
     group.addoption(
         "--hwnorm-engine",
         metavar="NAME[,NAME]",
-        default="pysim",
-        help="Simulation engines; tests that simulate run once with each (default: pysim).",
+        help="Simulation engines; tests that simulate run once with each (default: pysim, and "
+        "for Verilog of one's own verilator or icarus).",
     )
-    group.addoption(
-        "--hwnorm-vcd", metavar="DIR", help="Keep the waves of failing tests (pysim and icarus)."
-    )
+    group.addoption("--hwnorm-vcd", metavar="DIR", help="Keep the waves of failing tests.")
     group.addoption(
         "--hwnorm-seed", metavar="N", default="0", help="What hwnorm_seed gives (default: 0)."
     )
 
 
 def _engines(config):
-    return list(dict.fromkeys(config.getoption("--hwnorm-engine").split(",")))
+    names = config.getoption("--hwnorm-engine")
+    return ["pysim"] if names is None else list(dict.fromkeys(names.split(",")))
 
 
 def pytest_configure(config):
@@ -49,10 +45,6 @@ def pytest_configure(config):
             lack = ENGINES[name].missing()
             if lack:
                 raise pytest.UsageError(f"--hwnorm-engine {name} is not usable here: {lack}")
-    if config.getoption("--hwnorm-vcd") and not set(names) & set(_WAVES):
-        raise pytest.UsageError(
-            f"--hwnorm-vcd needs one of the engines {', '.join(_WAVES)}, got {', '.join(names)}"
-        )
     seed = config.getoption("--hwnorm-seed")
     if not re.fullmatch("[0-9]+", seed):
         raise pytest.UsageError(f"--hwnorm-seed must be an integer of at least 0, got {seed!r}")
@@ -95,9 +87,13 @@ def _hwnorm_settings(request, hwnorm_engine, hwnorm_seed):
     folder = request.config.getoption("--hwnorm-vcd")
     written = []
 
+    # Nobody has chosen: then the simulation may, which Verilog of one's own needs.
+    free = request.config.getoption("--hwnorm-engine") is None and hwnorm_engine == "pysim"
+
     def complete(given):
-        settings = {"engine": hwnorm_engine, "seed": hwnorm_seed} | given
-        if folder and settings["engine"] in _WAVES and "vcd" not in given:
+        chosen = {} if free and given.get("verilog") else {"engine": hwnorm_engine}
+        settings = chosen | {"seed": hwnorm_seed} | given
+        if folder and "vcd" not in given and "fst" not in given:
             place = request.config.invocation_params.dir / folder
             place.mkdir(parents=True, exist_ok=True)
             test = re.sub(r"[^\w.]+", "-", request.node.nodeid).strip("-")

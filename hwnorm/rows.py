@@ -60,6 +60,21 @@ def random_rows(design, rows, seed=0):
     return np.clip(np.rint(x), design.x.lo, design.x.hi).astype(np.int64)
 
 
+def endless_rows(design, rows, seed=0):
+    """The corner rows, and then as many random ones as are asked for, in blocks.
+
+    Yields
+    ------
+    numpy.ndarray of int64, (rows, dim)
+    """
+    for n in range(1 + rows):
+        block = random_rows(design, 256, [seed, n] if n > 1 else seed) if n else corner_rows(design)
+        yield block[:rows]
+        rows -= len(block)
+        if rows <= 0:
+            return
+
+
 def bench_rows(design, rows, seed=0):
     """Rows of a test bench: corner rows, and a quarter of random ones.
 
@@ -114,7 +129,7 @@ def load_layers(path):
     try:
         with open(path, "rb") as file:
             data = np.load(file, allow_pickle=False)
-            arrays = {"x": data} if isinstance(data, np.ndarray) else dict(data)
+            arrays = dict(data) if isinstance(data, np.lib.npyio.NpzFile) else {"x": _mapped(path)}
     except FileNotFoundError:
         raise ValueError(f"data file {path} must exist, got none") from None
     except (OSError, ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile):
@@ -160,6 +175,11 @@ def load_layers(path):
     ]
 
 
+def _mapped(path):
+    """An array in a file, of which only what is looked at is read."""
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
 def _eps_of(arrays, layer):
     """The eps of a layer, from one number for all or one a layer."""
     eps = np.ravel(arrays.get("eps", []))
@@ -167,10 +187,10 @@ def _eps_of(arrays, layer):
 
 
 def _wide(values):
-    """float16 and float32 as float64, integers as int64."""
+    """float16 and float32 as float64, integers as int64; these themselves without a copy."""
     if values is None:
         return None
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
 
 
 def real_layers(name):

@@ -1,12 +1,14 @@
 """Engines: the same rows, the same stalls, the same bits and the same cycles in all."""
 
+import re
+
 import numpy as np
 import pytest
 
 from hwnorm import Fixed, LayerNorm, RMSNorm, Rsqrt, model, simulate
 from hwnorm.rows import corner_rows, random_rows
 from hwnorm.sim import ENGINES
-from hwnorm.sim.compiled import from_bytes, to_bytes
+from hwnorm.sim.beats import from_bytes, to_bytes
 from hwnorm.sim.stalls import PERIOD_CYCLES, Stalls, make_stalls
 
 #: Widths under, at and over a byte, a word and a long word; every kind of parameter store.
@@ -26,13 +28,6 @@ def given(design):
     return {n: rng.integers(f.lo, f.hi + 1, design.dim) for n, f in design.parameters.items()}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.mark.parametrize("name", DESIGNS)
 def test_engines_agree(name):
     design = DESIGNS[name]
@@ -41,7 +36,14 @@ def test_engines_agree(name):
     for stall, pattern in ((0.0, "random"), (0.4, "random"), (0.5, "bursty")):
         results = {
             engine: simulate(
-                design, x, **given(design), engine=engine, stall=stall, pattern=pattern, seed=7
+                design,
+                x,
+                **given(design),
+                engine=engine,
+                stall=stall,
+                pattern=pattern,
+                seed=7,
+                trace_cycles=60,
             )
             for engine in ENGINES
         }
@@ -50,6 +52,8 @@ def test_engines_agree(name):
             first = results["pysim"]
             assert (result.cycles, result.latency_cycles) == (first.cycles, first.latency_cycles)
             assert (result.saturated, result.framing_error) == (first.saturated, False)
+            assert (result.handshakes == first.handshakes).all()
+            assert len(result.handshakes) == 60
         if not stall:
             assert first.cycles == len(x) * design.beats + design.latency
 
@@ -88,39 +92,50 @@ def test_a_design_that_gives_nothing_is_reported(monkeypatch, engine):
     """A sink that takes nothing stands for a design that hangs."""
     never = Stalls(np.ones(PERIOD_CYCLES, bool), np.zeros(PERIOD_CYCLES, bool))
     monkeypatch.setattr("hwnorm.sim.base.make_stalls", lambda *_: never)
-    with pytest.raises(TimeoutError, match=r"^the design must give 3 beats in \d+ cycles, got 0$"):
+    with pytest.raises(
+        TimeoutError, match=r"^the design must give all beats in \d+ cycles, got 0 out and \d+ in$"
+    ):
         simulate(DESIGNS["rom"], np.zeros((3, 8)), engine=engine)
 
 
-@pytest.mark.parametrize("engine", ["verilator", "cxxrtl"])
-def test_compiled_engines_write_no_waves(engine, tmp_path):
-    with pytest.raises(ValueError, match=rf"^engine {engine} writes no waves, got vcd="):
-        simulate(DESIGNS["rom"], np.zeros((1, 8)), engine=engine, vcd=tmp_path / "w.vcd")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_waves_have_the_named_wires(engine, tmp_path):
+    path, design = tmp_path / "w.vcd", DESIGNS["rom"]
+    simulate(design, np.zeros((1, 8)), engine=engine, vcd=path)
+    text = path.read_text()
+    assert "lead_zeros" in text
+    assert "$enddefinitions" in text
+    # To the end: 4 cycles of reset, the row, 32 more; in the units of the file.
+    unit = {"1 fs": 1e-6, "1ps": 1e-3, "1 ps": 1e-3}[
+        re.search(r"\$timescale\s+(.*?)\s+\$", text)[1]
+    ]
+    last = int(re.findall(r"^#(\d+)", text, re.M)[-1]) * unit
+    assert last >= (design.latency + 32) * design.period_ns
 
 
-def test_icarus_writes_waves(tmp_path):
-    simulate(DESIGNS["rom"], np.zeros((1, 8)), engine="icarus", vcd=tmp_path / "w.vcd")
-    assert "lead_zeros" in (tmp_path / "w.vcd").read_text()
+@pytest.mark.parametrize("engine", ["verilator", "icarus"])
+def test_waves_as_fst(engine, tmp_path):
+    simulate(DESIGNS["rom"], np.zeros((1, 8)), engine=engine, fst=tmp_path / "w.fst")
+    # The block type of an FST header, and its length.
+    assert (tmp_path / "w.fst").read_bytes()[:9] == b"\0" + (329).to_bytes(8, "big")
 
 
-def test_the_cache_is_used_and_can_be_missing(monkeypatch, tmp_path):
-    design, x = DESIGNS["rom"], np.arange(16).reshape(2, 8)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = simulate(design, x, engine="cxxrtl")
-    (kept,) = (tmp_path / "hwnorm").iterdir()
-    monkeypatch.setattr("hwnorm.sim.compiled.call", None)
-    assert (simulate(design, x, engine="cxxrtl").y == first.y).all()
-    monkeypatch.undo()
-    kept.unlink()
-    (tmp_path / "hwnorm").rmdir()
-    (tmp_path / "hwnorm").write_text("in the way")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert (simulate(design, x, engine="cxxrtl").y == first.y).all()
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"engine": "pysim", "fst": "w.fst"}, "engine pysim writes no fst; verilator, icarus do"),
+        ({"engine": "cxxrtl", "fst": "w.fst"}, "engine cxxrtl writes no fst; verilator, icarus do"),
+        ({"vcd": "w.fst"}, "vcd must be a file named *.vcd, got w.fst"),
+        ({"vcd": "w.vcd", "fst": "w.fst"}, "vcd and fst must not be given together, got both"),
+        ({"vcd": "no/w.vcd"}, "vcd no/w.vcd must be writable, got: No such file or directory"),
+    ],
+)
+def test_waves_that_cannot_be(settings, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        simulate(DESIGNS["rom"], np.zeros((1, 8)), **settings)
 
 
-def test_a_compiler_error_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("hwnorm.sim.cxxrtl._DUT", "not C++ at all\n")
-    with pytest.raises(ValueError, match=r"^g\+\+ must compile the design in .*, got: "):
-        simulate(DESIGNS["rom"], np.zeros((1, 8)), engine="cxxrtl")
-    assert not (tmp_path / "hwnorm").exists()
+def test_fst_by_verilator_names_what_it_needs(monkeypatch, tmp_path):
+    monkeypatch.setattr("hwnorm.sim.verilator._FST_HEADERS", "#include <no_such_header.h>\n")
+    with pytest.raises(ValueError, match=r"^fst by verilator needs .* apt-get install liblz4-dev"):
+        simulate(DESIGNS["rom"], np.zeros((1, 8)), engine="verilator", fst=tmp_path / "w.fst")

@@ -7,6 +7,7 @@ import click
 # The modules of commands: importing them adds them to the group.
 from hwnorm.cli import design, export, simulate  # noqa: F401
 from hwnorm.cli.base import CheckError, commands
+from hwnorm.sim import SimulationError
 
 
 def run():
@@ -34,7 +35,7 @@ def main(arguments=None):
         # No rule foresaw it; still one line, and nothing is written.
         click.echo(f"hwnorm: input beyond what can be computed: {error!r:.200}", err=True)
         return 2
-    except (CheckError, TimeoutError) as error:
+    except (CheckError, SimulationError) as error:
         click.echo(f"hwnorm: {_one_line(str(error))}", err=True)
         return 1
     return 0

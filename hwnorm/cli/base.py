@@ -12,7 +12,14 @@ from hwnorm import __version__
 from hwnorm.design import CATALOGUE
 from hwnorm.files import finite
 from hwnorm.fixed import quantise
-from hwnorm.rows import Layer, corner_rows, fitting_layers, load_layers, random_rows
+from hwnorm.rows import (
+    Layer,
+    corner_rows,
+    endless_rows,
+    fitting_layers,
+    load_layers,
+    random_rows,
+)
 
 
 class CheckError(Exception):
@@ -68,6 +75,21 @@ def layers_of(design, data, rows, seed):
     return layers, source
 
 
+def given_rows(design, data, rows, seed):
+    """At most `rows` rows for a simulation, block by block.
+
+    Returns
+    -------
+    str, iterator of numpy.ndarray, dict
+        What to call them; the rows; parameters, unless the design has them in ROM.
+    """
+    if data is None and not fitting_layers(design):
+        return "corner and random rows", endless_rows(design, rows, seed), {}
+    layers = layers_of(design, data, None, seed)[0]
+    used = first_rows(layers, rows)
+    return _name(used), (layer.x for layer in used), _loads(design, layers[0])
+
+
 def first_rows(layers, rows):
     """At most `rows` rows, of as few layers as hold them."""
     kept = []
@@ -88,10 +110,16 @@ def bench_of(design, layers, rows):
     """
     used = first_rows(layers, rows)
     x = np.concatenate([quantise(design.x, layer.x, "x") for layer in used])
-    given = {} if design.store == "rom" else parameters_in(design, layers[0])
-    given = {name: quantise(getattr(design, name), value, name) for name, value in given.items()}
-    more = f" and {len(used) - 1} more" if len(used) > 1 else ""
-    return used[0].name + more, x, given
+    return _name(used), x, _loads(design, layers[0])
+
+
+def _name(layers):
+    return layers[0].name + (f" and {len(layers) - 1} more" if len(layers) > 1 else "")
+
+
+def _loads(design, layer):
+    given = {} if design.store == "rom" else parameters_in(design, layer)
+    return {name: quantise(getattr(design, name), value, name) for name, value in given.items()}
 
 
 def parameters_in(design, layer):

@@ -1,28 +1,30 @@
 """Commands that run the hardware: sim, engines."""
 
 import click
-import numpy as np
 
+from hwnorm.bitexact import compare
 from hwnorm.cli.base import (
     CheckError,
     as_json,
-    bench_of,
     commands,
     data_option,
     design_argument,
-    layers_of,
+    given_rows,
     print_result,
     progress_bar,
     seed_option,
 )
 from hwnorm.design import load
-from hwnorm.model import evaluate
-from hwnorm.sim import ENGINES, PATTERNS, simulate
+from hwnorm.plots import check_plot_path, draw_timeline
+from hwnorm.sim import ENGINES, PATTERNS
+
+#: Rows that a timeline shows, without stalls.
+_TIMELINE_ROWS = 4
 
 
 @commands.command()
 @design_argument
-@click.option("--engine", default="pysim", show_default=True, help=f"One of {', '.join(ENGINES)}.")
+@click.option("--engine", help=f"One of {', '.join(ENGINES)}; see: hwnorm engines.")
 @click.option("--rows", type=click.IntRange(1), default=8, show_default=True)
 @click.option(
     "--stall", type=float, default=0.0, show_default=True, help="Chance of a gap, 0 to <1."
@@ -31,54 +33,59 @@ from hwnorm.sim import ENGINES, PATTERNS, simulate
     "--pattern", type=click.Choice(PATTERNS), default="random", help="How the gaps are spread."
 )
 @data_option
-@click.option("--vcd", metavar="FILE", help="Write waves (pysim and icarus).")
+@click.option("--vcd", metavar="FILE", help="Write waves.")
+@click.option("--fst", metavar="FILE", help="Write waves as FST (icarus and verilator).")
+@click.option(
+    "--timeline", metavar="FILE", help="Draw beats and stalls of the first rows (hwnorm[plot])."
+)
+@click.option(
+    "--verilog", metavar="FILE", multiple=True, help="Simulate this instead; may be repeated."
+)
+@click.option("--top", help="Module of --verilog; without, named as its first file.")
+@click.option("--no-cache", is_flag=True, help="Neither keep nor use compiled simulators.")
 @seed_option
 @as_json
-def sim(design, engine, rows, stall, pattern, data, vcd, seed, as_json):
+def sim(design, rows, data, timeline, verilog, no_cache, as_json, **settings):
     """Simulate the RTL of DESIGN against the model, bit for bit."""
     design = load(design)
-    name, x, given = bench_of(design, layers_of(design, data, None, seed)[0], rows)
-    expected = evaluate(design, x, **given)
-    with progress_bar(len(x), "rows") as bar:
-        result = simulate(
+    if timeline:
+        check_plot_path(timeline)
+        settings["trace_cycles"] = 2 * (design.latency + _TIMELINE_ROWS * design.beats)
+    name, x, given = given_rows(design, data, rows, settings["seed"])
+    with progress_bar(rows, "rows") as bar:
+        found = compare(
             design,
             x,
             **given,
-            engine=engine,
-            stall=stall,
-            pattern=pattern,
-            seed=seed,
-            vcd=vcd,
+            **settings,
+            verilog=verilog or None,
+            cache=not no_cache,
             progress=bar.update,
         )
-    wrong = np.argwhere(result.y != expected.y)
-    exact = not len(wrong) and result.saturated == (expected.saturated > 0)
-    data = {
-        "engine": engine,
-        "bit_exact": exact,
-        "rows": len(x),
+    result = found.result
+    if not result:
+        raise CheckError(f"RTL and model must agree: {found.summary}")
+    facts = {
+        "engine": result.engine,
+        "bit_exact": found.bit_exact,
+        "rows": result.rows,
         "cycles": result.cycles,
         "latency_cycles": result.latency_cycles,
         "beats_per_cycle": result.beats_per_cycle,
-        "mismatches": len(wrong),
+        "mismatches": found.mismatches,
         "saturated": result.saturated,
     }
     print_result(
         as_json,
-        data,
-        f"{design.headline}\n{'bit-exact' if exact else 'NOT BIT-EXACT'}: {len(x)} rows of "
-        f"{name} in {result.cycles} cycles, latency {result.latency_cycles}, "
-        f"{result.beats_per_cycle:.3f} beats a cycle ({engine})",
+        facts,
+        f"{design.headline}\n{'bit-exact' if found.bit_exact else 'NOT BIT-EXACT'}: "
+        f"{result.rows} rows of {name} in {result.cycles} cycles, latency "
+        f"{result.latency_cycles}, {result.beats_per_cycle:.3f} beats a cycle ({result.engine})",
     )
-    if not exact:
-        where = "the saturated flag differs"
-        if len(wrong):
-            row, element = wrong[0]
-            where = (
-                f"{len(wrong)} elements differ, the first in row {row}, element {element}: "
-                f"expected {expected.y[row, element]}, got {result.y[row, element]}"
-            )
-        raise CheckError(f"RTL and model must agree: {where}")
+    if timeline:
+        draw_timeline(result.handshakes, design.beats, timeline, design.headline)
+    if not found.bit_exact:
+        raise CheckError(f"RTL and model must agree: {found.summary}")
 
 
 @commands.command()

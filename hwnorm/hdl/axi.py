@@ -11,12 +11,42 @@ def lane_bits(fmt):
     return (fmt.width + 7) // 8 * 8
 
 
+def streams_of(design):
+    """The buses of a design: prefix to the engine's stream and the format of a lane."""
+    streams = {"s_axis": ("i", design.x), "m_axis": ("o", design.y)}
+    if design.store == "ram":
+        for name, fmt in design.parameters.items():
+            streams[f"s_axis_{name}"] = (f"i_{name}", fmt)
+    return streams
+
+
+def port_bits(design):
+    """The ports of a design's Verilog.
+
+    Returns
+    -------
+    dict of str to (str, int)
+        Name to direction, ``input`` or ``output``, and bits.
+    """
+    ports = {"aclk": ("input", 1), "aresetn": ("input", 1)}
+    for prefix, (_, fmt) in streams_of(design).items():
+        forth, back = ("output", "input") if prefix == "m_axis" else ("input", "output")
+        ports[f"{prefix}_tdata"] = (forth, lane_bits(fmt) * design.lanes)
+        ports[f"{prefix}_tvalid"] = (forth, 1)
+        ports[f"{prefix}_tready"] = (back, 1)
+        ports[f"{prefix}_tlast"] = (forth, 1)
+    flags = {"clear": "input", "framing_error": "output", "saturated": "output"}
+    return ports | {name: (direction, 1) for name, direction in flags.items()}
+
+
 class AxiStreamTop(Elaboratable):
     """The top level that is exported as Verilog.
 
     Parameters
     ----------
     design : hwnorm.Norm
+    component : amaranth.lib.wiring.Component or None
+        What is inside, with the ports of `RowEngine`; None: that of the design.
 
     Members
     -------
@@ -27,49 +57,31 @@ class AxiStreamTop(Elaboratable):
         inputs is ignored, outputs are sign extended.
     """
 
-    def __init__(self, design):
+    def __init__(self, design, component=None):
         self.design = design
-        self.engine = RowEngine(design)
-        self.aclk, self.aresetn = Signal(name="aclk"), Signal(name="aresetn")
-        self.clear = Signal(name="clear")
-        self.framing_error = Signal(name="framing_error")
-        self.saturated = Signal(name="saturated")
-        self.streams = {"s_axis": ("i", design.x), "m_axis": ("o", design.y)}
-        if design.store == "ram":
-            for name, fmt in design.parameters.items():
-                self.streams[f"s_axis_{name}"] = (f"i_{name}", fmt)
-        self.buses = {
-            prefix: {
-                field: Signal(bits, name=f"{prefix}_{field}")
-                for field, bits in (
-                    ("tdata", lane_bits(fmt) * design.lanes),
-                    ("tvalid", 1),
-                    ("tready", 1),
-                    ("tlast", 1),
-                )
-            }
-            for prefix, (_, fmt) in self.streams.items()
+        self.engine = RowEngine(design) if component is None else component
+        self._ports = {
+            name: Signal(bits, name=name) for name, (_, bits) in port_bits(design).items()
         }
 
     @property
     def ports(self):
-        buses = [signal for bus in self.buses.values() for signal in bus.values()]
-        flags = [self.clear, self.framing_error, self.saturated]
-        return [self.aclk, self.aresetn, *buses, *flags]
+        return list(self._ports.values())
 
     def elaborate(self, platform):
-        m = Module()
+        m, ports = Module(), self._ports
         m.domains.sync = domain = ClockDomain("sync")
-        domain.clk = self.aclk
+        domain.clk = ports["aclk"]
         m.submodules.engine = self.engine
         m.d.comb += [
-            domain.rst.eq(~self.aresetn),
-            self.engine.clear.eq(self.clear),
-            self.framing_error.eq(self.engine.framing_error),
-            self.saturated.eq(self.engine.saturated),
+            domain.rst.eq(~ports["aresetn"]),
+            self.engine.clear.eq(ports["clear"]),
+            ports["framing_error"].eq(self.engine.framing_error),
+            ports["saturated"].eq(self.engine.saturated),
         ]
-        for prefix, (name, fmt) in self.streams.items():
-            port, bus = getattr(self.engine, name), self.buses[prefix]
+        for prefix, (name, fmt) in streams_of(self.design).items():
+            port = getattr(self.engine, name)
+            bus = {f: ports[f"{prefix}_{f}"] for f in ("tdata", "tvalid", "tready", "tlast")}
             step = lane_bits(fmt)
             if name == "o":
                 lanes = [extend(port.payload.data[n], step) for n in range(self.design.lanes)]
@@ -84,7 +96,7 @@ class AxiStreamTop(Elaboratable):
                 port.payload.last.eq(bus["tlast"]),
                 port.valid.eq(bus["tvalid"]),
                 # A beat in the cycle of a reset would be lost: it is not taken.
-                bus["tready"].eq(port.ready & self.aresetn),
+                bus["tready"].eq(port.ready & ports["aresetn"]),
             ]
             for n in range(self.design.lanes):
                 m.d.comb += port.payload.data[n].eq(bus["tdata"][n * step :][: fmt.width])

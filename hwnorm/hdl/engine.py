@@ -12,6 +12,21 @@ from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_
 from hwnorm.model import parameters_of, stored_of
 
 
+def engine_signature(design):
+    """The ports of a design's engine, as an Amaranth signature."""
+    lanes = design.lanes
+    loads = {
+        f"i_{name}": In(row_signature(fmt, lanes))
+        for name, fmt in design.parameters.items()
+        if design.store == "ram"
+    }
+    return wiring.Signature(
+        {"i": In(row_signature(design.x, lanes)), "o": Out(row_signature(design.y, lanes))}
+        | loads
+        | {"clear": In(1), "framing_error": Out(1), "saturated": Out(1)}
+    )
+
+
 class RowEngine(wiring.Component):
     """A norm on streams: one beat a clock, row after row, whatever stalls there are.
 
@@ -80,16 +95,7 @@ class RowEngine(wiring.Component):
             )
             for name, fields in stored.items()
         }
-        loads = {
-            f"i_{name}": In(row_signature(fmt, lanes))
-            for name, fmt in design.parameters.items()
-            if design.store == "ram"
-        }
-        super().__init__(
-            {"i": In(row_signature(design.x, lanes)), "o": Out(row_signature(design.y, lanes))}
-            | loads
-            | {"clear": In(1), "framing_error": Out(1), "saturated": Out(1)}
-        )
+        super().__init__(engine_signature(design))
 
     @property
     def ring_beats(self):

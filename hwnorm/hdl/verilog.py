@@ -72,7 +72,7 @@ def top_name(name):
     return f"{plain}_top" if plain in _VERILOG | _SYSTEMVERILOG else plain
 
 
-def verilog(design, name=None):
+def verilog(design, name=None, component=None):
     """The design as Verilog-2005, with AXI4-Stream ports and its tables inside.
 
     Parameters
@@ -80,6 +80,9 @@ def verilog(design, name=None):
     design : hwnorm.Norm
     name : str or None
         Of the top module; None: made of norm and dim.
+    component : amaranth.lib.wiring.Component or None
+        Hardware to be exported instead of the design's own; it has the ports of
+        `hwnorm.component`.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def verilog(design, name=None):
     """
     design.require_hardware()
     top = top_name(name or f"{design.kind}_{design.dim}")
-    shell = AxiStreamTop(design)
+    shell = AxiStreamTop(design, component)
     with builtin_yosys():
         text = back.convert(
             shell, name=top, ports=shell.ports, emit_src=False, strip_internal_attrs=True

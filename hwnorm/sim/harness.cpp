@@ -1,11 +1,22 @@
-// Feeds and drains a design in bulk: arrays in, arrays out, no call per cycle.
+// Feeds and drains a design in bulk: blocks of beats come on standard input, blocks of beats go
+// to standard output, and nobody is called in between.
 //
-// The file before this one (dut.h) defines Dut with settle() and edge(), put() and get() for
-// ports of any width, the ports as macros, and drive_load() for the parameter streams.
+// The file before this one (dut.h) defines Dut with settle() and edge(), open() and close() for
+// waves, put() and get() for ports of any width, the ports as macros, and drive_load() for the
+// parameters.
+//
+// All numbers are 64 bits in the machine's own order. In: Header; per parameter its number, beats,
+// bytes of a beat and the beats; the permissions of the source and of the sink; then, each time an
+// 'm' frame asks for more, a Block and its beats (none: that was all). Out: frames of kind and
+// length; 'm' more, 'd' beats out, maybe none as a sign of life, 'e' Result and the handshakes.
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <vector>
+
+#include <unistd.h>
 
 #include "dut.h"
 
@@ -13,10 +24,48 @@ namespace {
 
 enum Status { kDone, kHangs, kValidWithdrawn, kPayloadChanged, kLastWrong, kBeatTooMany };
 
-struct Result {
-  uint64_t first_in, first_out, last_out, beats_out, cycles;
-  uint32_t status, saturated, framing_error;
+struct Header {
+  uint64_t loads, period, row_beats, in_bytes, out_bytes, trace_cycles;
 };
+
+struct Block {
+  uint64_t beats, limit;
+};
+
+struct Result {
+  uint64_t status, cycles, first_in, first_out, last_out, beats_in, beats_out, saturated, framing;
+};
+
+constexpr size_t kFlushBytes = 1 << 16;
+
+int output;
+
+void receive(void *data, size_t bytes) {
+  // The other side is gone: there is nobody to tell.
+  if (bytes && std::fread(data, 1, bytes, stdin) != bytes) std::exit(3);
+}
+
+std::vector<uint8_t> receive_bytes(size_t bytes) {
+  std::vector<uint8_t> data(bytes);
+  receive(data.data(), bytes);
+  return data;
+}
+
+void send_bytes(const void *data, size_t bytes) {
+  auto at = static_cast<const uint8_t *>(data);
+  while (bytes) {
+    ssize_t done = write(output, at, bytes);
+    if (done < 0) std::exit(3);
+    at += done;
+    bytes -= done;
+  }
+}
+
+void send(char kind, const void *data, size_t bytes) {
+  uint64_t head[2] = {static_cast<uint64_t>(kind), bytes};
+  send_bytes(head, sizeof head);
+  send_bytes(data, bytes);
+}
 
 void set(bool value, auto &port) {
   uint8_t bit = value;
@@ -29,85 +78,153 @@ bool is_set(auto &port) {
   return bit & 1;
 }
 
+void load(Dut &dut) {
+  uint64_t head[3];
+  receive(head, sizeof head);
+  auto [which, beats, bytes] = head;
+  std::vector<uint8_t> data = receive_bytes(beats * bytes);
+  for (uint64_t n = 0; n < beats; n++) {
+    drive_load(dut, which, data.data() + n * bytes, bytes, true, n + 1 == beats);
+    dut.settle();
+    dut.edge();
+  }
+  drive_load(dut, which, data.data(), bytes, false, false);
+}
+
+// The beats in, block by block.
+class Source {
+ public:
+  explicit Source(size_t bytes) : bytes_(bytes) {}
+
+  // The next beat, or nullptr after the last.
+  const uint8_t *next() {
+    if (at_ == block_.beats && !ended_) {
+      send('m', nullptr, 0);
+      receive(&block_, sizeof block_);
+      data_ = receive_bytes(block_.beats * bytes_);
+      at_ = 0;
+      fed_ += block_.beats;
+      if (!block_.beats) ended_ = true;
+      else limit_ = block_.limit;
+    }
+    return ended_ ? nullptr : data_.data() + at_++ * bytes_;
+  }
+
+  bool ended() const { return ended_; }
+  uint64_t fed() const { return fed_; }
+  uint64_t limit() const { return limit_; }
+
+ private:
+  size_t bytes_;
+  Block block_{};
+  std::vector<uint8_t> data_;
+  uint64_t at_ = 0, fed_ = 0, limit_ = 0;
+  bool ended_ = false;
+};
+
+// Collects beats out and sends them on, at least every second.
+class Sink {
+ public:
+  void take(const std::vector<uint8_t> &beat) {
+    data_.insert(data_.end(), beat.begin(), beat.end());
+    if (data_.size() >= kFlushBytes) flush();
+  }
+
+  void flush() {
+    send('d', data_.data(), data_.size());
+    data_.clear();
+    sent_ = std::chrono::steady_clock::now();
+  }
+
+  void live() {
+    if (std::chrono::steady_clock::now() - sent_ > std::chrono::seconds(1)) flush();
+  }
+
+ private:
+  std::vector<uint8_t> data_;
+  std::chrono::steady_clock::time_point sent_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
-extern "C" {
-
-void *bench_new() {
-  auto bench = std::make_unique<Dut>();
-  Dut &dut = *bench;
+int main(int argc, char **argv) {
+  // What the design itself prints must not come between the frames.
+  output = dup(1);
+  dup2(2, 1);
+  Header h;
+  receive(&h, sizeof h);
+  static Dut dut;
+  if (argc > 1) dut.open(argv[1]);
   set(false, ARESETN);
   for (int n = 0; n < 4; n++) {
     dut.settle();
     dut.edge();
   }
   set(true, ARESETN);
-  return bench.release();
-}
+  for (uint64_t n = 0; n < h.loads; n++) load(dut);
+  std::vector<uint8_t> may_send = receive_bytes(h.period), may_take = receive_bytes(h.period);
 
-void bench_delete(void *bench) { delete static_cast<Dut *>(bench); }
-
-// A row on a parameter stream, which is always ready.
-void bench_load(void *bench, int which, const uint8_t *data, uint64_t beats, uint64_t bytes) {
-  Dut &dut = *static_cast<Dut *>(bench);
-  for (uint64_t n = 0; n < beats; n++) {
-    drive_load(dut, which, data + n * bytes, bytes, true, n + 1 == beats);
-    dut.settle();
-    dut.edge();
-  }
-  drive_load(dut, which, data, bytes, false, false);
-}
-
-// Feeds all beats and collects as many as `expected`, then watches some cycles for more.
-void bench_run(void *bench, const uint8_t *in, uint64_t beats, uint64_t in_bytes, uint8_t *out,
-               uint64_t expected, uint64_t out_bytes, uint64_t row_beats, const uint8_t *source,
-               const uint8_t *sink, uint64_t period, uint64_t limit, Result *result) {
-  Dut &dut = *static_cast<Dut *>(bench);
   Result r{};
-  std::vector<uint8_t> held(out_bytes), now(out_bytes);
-  uint64_t offered = 0, sent = 0, after = 0;
+  Source source(h.in_bytes);
+  Sink sink;
+  std::vector<uint8_t> held(h.out_bytes), now(h.out_bytes), handshakes;
+  uint64_t offered = 0, after = 0, phase = 0;
   bool stalled = false, held_last = false;
+  // After the last beat it watches some cycles for more.
   while (after < 32 && r.status == kDone) {
-    if (offered == sent && offered < beats && source[r.cycles % period]) {
-      put(S_TDATA, in + offered * in_bytes, in_bytes);
-      offered++;
-      set(offered % row_beats == 0, S_TLAST);
+    if (offered == r.beats_in && may_send[phase]) {
+      if (const uint8_t *beat = source.next()) {
+        put(S_TDATA, beat, h.in_bytes);
+        offered++;
+        set(offered % h.row_beats == 0, S_TLAST);
+      }
     }
-    bool take = sink[r.cycles % period];
-    set(offered > sent, S_TVALID);
+    bool offer = offered > r.beats_in, take = may_take[phase];
+    set(offer, S_TVALID);
     set(take, M_TREADY);
     dut.settle();
-    bool valid = is_set(M_TVALID), last = is_set(M_TLAST);
-    get(M_TDATA, now.data(), out_bytes);
+    bool valid = is_set(M_TVALID), last = is_set(M_TLAST), ready = is_set(S_TREADY);
+    get(M_TDATA, now.data(), h.out_bytes);
+    if (r.cycles < h.trace_cycles)
+      handshakes.push_back(offer | ready << 1 | valid << 2 | take << 3);
     if (stalled && !valid) r.status = kValidWithdrawn;
     if (stalled && valid && (now != held || last != held_last)) r.status = kPayloadChanged;
-    if (valid && take) {
-      if (r.beats_out == expected) {
+    if (valid && take && r.status == kDone) {
+      if (r.beats_out == r.beats_in) {
         r.status = kBeatTooMany;
       } else {
-        std::memcpy(out + r.beats_out * out_bytes, now.data(), out_bytes);
+        sink.take(now);
         if (!r.beats_out) r.first_out = r.cycles;
         r.last_out = r.cycles;
         r.beats_out++;
-        if (last != (r.beats_out % row_beats == 0)) r.status = kLastWrong;
+        if (last != (r.beats_out % h.row_beats == 0)) r.status = kLastWrong;
       }
     }
     stalled = valid && !take;
-    held = now;
+    held.swap(now);
     held_last = last;
-    if (offered > sent && is_set(S_TREADY)) {
-      if (!sent) r.first_in = r.cycles;
-      sent++;
+    if (offer && ready) {
+      if (!r.beats_in) r.first_in = r.cycles;
+      r.beats_in++;
     }
     dut.edge();
     r.cycles++;
-    if (r.beats_out == expected) after++;
-    if (r.beats_out < expected && r.cycles > limit) r.status = kHangs;
+    if (++phase == h.period) phase = 0;
+    if (r.cycles % 4096 == 0) sink.live();
+    if (r.beats_out < source.fed()) {
+      if (r.status == kDone && r.cycles > source.limit()) r.status = kHangs;
+    } else if (source.ended()) {
+      after++;
+    }
   }
   dut.settle();
   r.saturated = is_set(SATURATED);
-  r.framing_error = is_set(FRAMING_ERROR);
-  *result = r;
+  r.framing = is_set(FRAMING_ERROR);
+  dut.close();
+  sink.flush();
+  std::vector<uint8_t> end(sizeof r);
+  std::memcpy(end.data(), &r, sizeof r);
+  end.insert(end.end(), handshakes.begin(), handshakes.end());
+  send('e', end.data(), end.size());
+  std::_Exit(0);
 }
-
-}  // extern "C"

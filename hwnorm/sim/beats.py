@@ -1,0 +1,89 @@
+"""Rows as beats on the bus, block by block."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from hwnorm.hdl.axi import lane_bits
+from hwnorm.model import rows_of
+
+#: Beats that cross into a simulator at once: what a simulation needs of memory at a time.
+BLOCK_BEATS = 1 << 14
+
+
+def blocks_of(design, x):
+    """Rows in blocks of integers, whatever they are given as.
+
+    Parameters
+    ----------
+    design : hwnorm.Norm
+    x : array_like, (rows, dim), or iterator of such
+        An array is cut into blocks, and only a block of it is looked at a time, so it may be
+        larger than the memory (``numpy.memmap``).
+
+    Returns
+    -------
+    iterator of numpy.ndarray of int, (rows, dim)
+
+    Raises
+    ------
+    ValueError
+        If there is no row; and, when its block is asked for, if a row does not fit the design.
+    """
+    parts = x if isinstance(x, Iterator) else [x]
+    blocks = (rows_of(design, block) for part in parts for block in _cut(design, part))
+    first = next(blocks, None)
+    if first is None:
+        raise ValueError("x must have at least one row, got none")
+    return chain([first], blocks)
+
+
+def _cut(design, x):
+    """Parts of rows that are small enough; none of no rows."""
+    if not isinstance(x, np.ndarray) or x.ndim != 2:
+        x = rows_of(design, x)
+    step = max(1, BLOCK_BEATS // design.beats)
+    for at in range(0, len(x), step):
+        yield x[at : at + step]
+
+
+def to_bytes(rows, fmt, lanes):
+    """Rows as the bytes of beats, lanes in whole bytes: uint8, (beats, bytes)."""
+    size = lane_bits(fmt) // 8
+    wide = np.ascontiguousarray(rows, dtype="<i4").view(np.uint8).reshape(-1, 4)
+    return np.ascontiguousarray(wide[:, :size]).reshape(-1, lanes * size)
+
+
+def from_bytes(data, fmt, dim):
+    """The bytes of beats as rows of signed integers."""
+    size = lane_bits(fmt) // 8
+    wide = np.zeros((data.size // size, 4), dtype=np.uint8)
+    # Into the upper bytes, so that an arithmetic shift brings the sign along.
+    wide[:, 4 - size :] = data.reshape(-1, size)
+    return (wide.view("<i4")[:, 0] >> 32 - 8 * size).astype(np.int64).reshape(-1, dim)
+
+
+class RowCollector:
+    """Puts beats together to rows and passes whole rows on.
+
+    Parameters
+    ----------
+    design : hwnorm.Norm
+    give : callable
+        Called with y of whole rows, numpy.ndarray of int64, (rows, dim).
+    """
+
+    def __init__(self, design, give):
+        self._design, self._give = design, give
+        self._rest = b""
+
+    def take(self, data):
+        """Bytes of beats, as many as there are."""
+        data = self._rest + data
+        row = lane_bits(self._design.y) // 8 * self._design.dim
+        whole = len(data) // row * row
+        self._rest = data[whole:]
+        if whole:
+            array = np.frombuffer(data[:whole], dtype=np.uint8)
+            self._give(from_bytes(array, self._design.y, self._design.dim))

@@ -1,0 +1,151 @@
+"""The bench that runs a design in Icarus Verilog, on files that stream."""
+
+from hwnorm.sim.stalls import PERIOD_CYCLES
+
+_BENCH = """\
+`timescale 1ns/1ps
+module bench;
+  reg aclk = 0, aresetn = 0, clear = 0;
+  reg [{s}:0] s_axis_tdata = 0;
+  reg s_axis_tvalid = 0, s_axis_tlast = 0, m_axis_tready = 0;
+  wire s_axis_tready, m_axis_tvalid, m_axis_tlast, framing_error, saturated;
+  wire [{m}:0] m_axis_tdata;
+{signals}
+  {top} dut (
+{ports}  );
+  reg [1:0] go [0:{period}-1];
+  reg [8*4096-1:0] path;
+  reg [{s}:0] word;
+  reg [{m}:0] held;
+  reg held_last, stalled, failed;
+  integer total, limit, trace, cycle, offered, sent, got, first_in, first_out, last_out, after;
+  integer n, stim, file;
+
+  // A line of the output: what is wrong, and in which cycle.
+  task fail(input [8*9-1:0] what);
+    begin
+      $fdisplay(file, "%0s %0d", what, cycle);
+      failed = 1;
+    end
+  endtask
+
+  initial begin
+    if (!$value$plusargs("total=%d", total) || !$value$plusargs("limit=%d", limit)
+        || !$value$plusargs("trace=%d", trace)) $finish;
+    if ($value$plusargs("go=%s", path)) $readmemb(path, go);
+    if ($value$plusargs("stim=%s", path)) stim = $fopen(path, "r");
+    if ($value$plusargs("out=%s", path)) file = $fopen(path, "w");
+    if ($value$plusargs("waves=%s", path)) begin
+      $dumpfile(path);
+      $dumpvars(0, dut);
+    end
+    repeat (4) begin #{half} aclk = 1; #{half} aclk = 0; end
+    aresetn = 1;
+{loads}    cycle = 0; offered = 0; sent = 0; got = 0; first_in = 0; first_out = 0; last_out = 0;
+    after = 0; stalled = 0; failed = 0;
+    // After the last beat it watches some cycles for more.
+    while (after < 32 && !failed) begin
+      if (offered == sent && offered < total && go[cycle % {period}][0]) begin
+        n = $fscanf(stim, "%h", word);
+        s_axis_tdata = word;
+        offered = offered + 1;
+        s_axis_tlast = offered % {beats} == 0;
+      end
+      s_axis_tvalid = offered > sent;
+      m_axis_tready = go[cycle % {period}][1];
+      #{half};
+      if (cycle < trace)
+        $fdisplay(file, "h %b%b%b%b", s_axis_tvalid, s_axis_tready, m_axis_tvalid, m_axis_tready);
+      if ((m_axis_tvalid ^ m_axis_tvalid) !== 1'b0 || (s_axis_tready ^ s_axis_tready) !== 1'b0)
+        fail_unknown("a valid or ready");
+      else if (m_axis_tvalid && (^{{m_axis_tdata, m_axis_tlast}} ^ 1'b0) === 1'bx)
+        fail_unknown("a beat");
+      else if (stalled && !m_axis_tvalid) fail("withdrawn");
+      else if (stalled && (m_axis_tdata !== held || m_axis_tlast !== held_last)) fail("changed");
+      else if (m_axis_tvalid && m_axis_tready) begin
+        if (got == sent) fail("many");
+        else begin
+          $fdisplay(file, "d %b %h", m_axis_tlast, m_axis_tdata);
+          if (got == 0) first_out = cycle;
+          last_out = cycle;
+          got = got + 1;
+        end
+      end
+      stalled = m_axis_tvalid && !m_axis_tready;
+      held = m_axis_tdata;
+      held_last = m_axis_tlast;
+      if (offered > sent && s_axis_tready) begin
+        if (sent == 0) first_in = cycle;
+        sent = sent + 1;
+      end
+      aclk = 1;
+      #{half} aclk = 0;
+      cycle = cycle + 1;
+      if (cycle % 1024 == 0) begin
+        $fdisplay(file, "t");
+        $fflush(file);
+      end
+      if (got == total) after = after + 1;
+      else if (cycle > limit && !failed) begin
+        $fdisplay(file, "hangs %0d %0d", sent, got);
+        failed = 1;
+      end
+    end
+    #{half};
+    $fdisplay(file, "end %0d %0d %0d %b %b", first_in, first_out, last_out, saturated,
+              framing_error);
+    $finish;
+  end
+
+  task fail_unknown(input [8*16-1:0] what);
+    begin
+      $fdisplay(file, "x %0s %b %b %b %h %0d", what, s_axis_tready, m_axis_tvalid, m_axis_tlast,
+                m_axis_tdata, cycle);
+      failed = 1;
+    end
+  endtask
+endmodule
+"""
+
+
+def bench(dut):
+    """The text of the bench, which depends on the design alone; the rest comes as plusargs.
+
+    Parameters
+    ----------
+    dut : hwnorm.sim.dut.Dut
+
+    Returns
+    -------
+    str
+    """
+    design, ports = dut.design, dut.ports
+    signals, loads = "", ""
+    half = f"{design.period_ns / 2:g}"
+    for name in design.parameters if design.store == "ram" else ():
+        bus = f"s_axis_{name}"
+        high = ports[f"{bus}_tdata"][1] - 1
+        signals += (
+            f"  reg [{high}:0] {bus}_tdata = 0;\n  reg {bus}_tvalid = 0, {bus}_tlast = 0;\n"
+            f"  wire {bus}_tready;\n  reg [{high}:0] {name} [0:{design.beats}-1];\n"
+        )
+        loads += (
+            f'    if ($value$plusargs("{name}=%s", path)) begin\n'
+            f"      $readmemh(path, {name});\n"
+            f"      for (n = 0; n < {design.beats}; n = n + 1) begin\n"
+            f"        {bus}_tvalid = 1; {bus}_tdata = {name}[n];\n"
+            f"        {bus}_tlast = n == {design.beats} - 1;\n"
+            f"        #{half} aclk = 1; #{half} aclk = 0;\n"
+            f"      end\n      {bus}_tvalid = 0;\n    end\n"
+        )
+    return _BENCH.format(
+        s=ports["s_axis_tdata"][1] - 1,
+        m=ports["m_axis_tdata"][1] - 1,
+        top=dut.top,
+        ports=",\n".join(f"    .{port}({port})" for port in ports) + "\n",
+        beats=design.beats,
+        period=PERIOD_CYCLES,
+        half=half,
+        signals=signals,
+        loads=loads,
+    )
