@@ -1,37 +1,132 @@
-"""Cycles a second of the simulation engines, on one design in one run.
+"""The simulation engines side by side: the same bits and cycles, and how fast each is.
 
-python benchmarks/engines.py [--preset NAME]
+python benchmarks/engines.py exact [--rows 256] [--preset NAME ...]
+python benchmarks/engines.py speed [--preset NAME ...]
 """
 
+import subprocess
+import sys
+import tempfile
 import time
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
 
 import click
 import numpy as np
 
-from hwnorm import model, simulate
+from hwnorm import simulate
+from hwnorm.bitexact import compare
 from hwnorm.design import CATALOGUE
-from hwnorm.rows import random_rows
+from hwnorm.export import write_bundle
+from hwnorm.hdl.verilog import top_name
+from hwnorm.rows import corner_rows, endless_rows, random_rows, real_rows
+from hwnorm.sim import ENGINES
 
-#: Rows that take each engine a second or so.
-ROWS = {"pysim": 20, "icarus": 100, "cxxrtl": 20000, "verilator": 20000}
+#: Cycles that take each engine some seconds; on wide designs a quarter of it.
+CYCLES = {"pysim": 4_000, "icarus": 12_000, "cxxrtl": 3_000_000, "verilator": 3_000_000}
 
 
-@click.command()
-@click.option("--preset", default="tiny-64", show_default=True)
-def main(preset):
-    """Measure and print a line an engine; building is timed apart."""
-    design = CATALOGUE[preset]
-    for engine, rows in ROWS.items():
-        x = random_rows(design, rows)
-        start = time.perf_counter()
-        simulate(design, x[:1], engine=engine)
-        built = time.perf_counter()
-        result = simulate(design, x, engine=engine)
-        seconds = time.perf_counter() - built
-        assert np.array_equal(result.y, model(design, x))
+def parameters(design):
+    """Seeded parameters of both signs."""
+    rng = np.random.default_rng(0)
+    return {
+        name: rng.integers(fmt.lo, fmt.hi + 1, design.dim)
+        for name, fmt in design.parameters.items()
+    }
+
+
+@click.group()
+def main():
+    """Compare the engines."""
+
+
+@main.command()
+@click.option("--rows", default=256, show_default=True, help="Real rows, besides the corners.")
+@click.option("--preset", multiple=True, help="Only these.")
+def exact(rows, preset):
+    """All engines on the same rows, with stalls; exit code 1 unless all is the same."""
+    failed = False
+    for name in preset or CATALOGUE:
+        design = CATALOGUE[name]
+        x = np.concatenate([corner_rows(design), real_rows(design, rows)])
+        cycles, parts = set(), []
+        for engine in ENGINES:
+            start = time.perf_counter()
+            given = parameters(design)
+            found = compare(design, x, **given, engine=engine, stall=0.2, seed=3)
+            failed |= not found.bit_exact
+            cycles.add(found.result.cycles if found.result else None)
+            verdict = "exact" if found.bit_exact else f"DIFFERS: {found.summary}"
+            parts.append(f"{engine} {verdict} ({time.perf_counter() - start:.0f} s)")
+        failed |= len(cycles) > 1
         click.echo(
-            f"{engine:<10} {result.cycles / seconds:12,.0f} cycles/s, {rows / seconds:9,.0f} "
-            f"rows/s; first row after {built - start:.1f} s"
+            f"{name}: {len(x)} rows, {' or '.join(map(str, cycles))} cycles; {', '.join(parts)}"
+        )
+    raise SystemExit(int(failed))
+
+
+def rate(design, engine, cycles, stall):
+    """Cycles and rows a second of a simulation, all of Python included."""
+    rows = max(2, int(cycles * (1 - stall) ** 2) // design.beats)
+    blocks = list(endless_rows(design, rows))
+    start = time.perf_counter()
+    result = simulate(design, iter(blocks), engine=engine, stall=stall, sink=lambda y: None)
+    seconds = time.perf_counter() - start
+    return result.cycles / seconds, rows / seconds
+
+
+def build_seconds(design, engine):
+    """The seconds of a simulation of one row that compiles everything anew."""
+    start = time.perf_counter()
+    simulate(design, random_rows(design, 1), engine=engine, cache=False)
+    return time.perf_counter() - start
+
+
+def cocotb_rate(design, name, rows):
+    """Cycles a second of the bundle's cocotb test in Verilator, its building left out.
+
+    Compiled with optimisation, which the bundle itself does without.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        write_bundle(design, folder, name, random_rows(design, rows))
+        script = Path(folder, "tb", f"run_{top_name(name)}.py")
+        script.write_text(script.read_text().replace("-O0", "-O2"))
+        subprocess.run(
+            [sys.executable, script.name, "verilator"],
+            cwd=script.parent, check=True, capture_output=True,
+        )  # fmt: skip
+        results = ElementTree.parse(Path(folder, "tb", "build", "verilator", "results.xml"))
+    cases = list(results.iter("testcase"))
+    cycles = sum(float(case.get("sim_time_ns")) for case in cases) / design.period_ns
+    return cycles / sum(float(case.get("time")) for case in cases)
+
+
+@main.command()
+@click.option("--preset", multiple=True, default=("tiny-64", "smollm2"), show_default=True)
+def speed(preset):
+    """Cycles a second, with pysim as 1; without and with stalls; and cocotb's."""
+    for name in preset:
+        design = replace(CATALOGUE[name], lanes=8 if name == "smollm2" else CATALOGUE[name].lanes)
+        scale = 1 if design.dim <= 64 else 0.25
+        click.echo(f"{name}: {design.headline}")
+        base = {}
+        for engine, cycles in CYCLES.items():
+            cold = build_seconds(design, engine)
+            # Twice: the first puts the compiled simulator into the cache.
+            rate(design, engine, 200, 0.0)
+            for stall in (0.0, 0.3):
+                speed, rows = rate(design, engine, cycles * scale, stall)
+                base.setdefault(stall, speed)
+                click.echo(
+                    f"  {engine:<10} stall {stall:g}: {speed:12,.0f} cycles/s "
+                    f"= {speed / base[0.0]:7,.1f} x pysim, {rows:9,.1f} rows/s"
+                    + (f"; cold build and a row {cold:.1f} s" if not stall else "")
+                )
+        plain = cocotb_rate(design, name, 200 if design.dim <= 64 else 40)
+        fast, _ = rate(design, "verilator", CYCLES["verilator"] * scale, 0.3)
+        click.echo(
+            f"  cocotb + Verilator: {plain:,.0f} cycles/s; verilator is {fast / plain:,.1f} x"
         )
 
 

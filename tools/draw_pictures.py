@@ -1,4 +1,4 @@
-"""Draw the pictures of the README.
+"""Draw the pictures of the README and the docs.
 
 python tools/draw_pictures.py
 """
@@ -6,10 +6,11 @@ python tools/draw_pictures.py
 import dataclasses
 from pathlib import Path
 
-from hwnorm import LogTables, RMSNorm, Rsqrt
+from hwnorm import LogTables, RMSNorm, Rsqrt, simulate
+from hwnorm.design import CATALOGUE
 from hwnorm.measure import Errors
-from hwnorm.plots import draw_error_against_segments, draw_error_histogram
-from hwnorm.rows import real_layers
+from hwnorm.plots import draw_error_against_segments, draw_error_histogram, draw_timeline
+from hwnorm.rows import random_rows, real_layers
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 
@@ -31,7 +32,7 @@ def variant(method, segments):
 
 
 def main():
-    """Draw both."""
+    """Draw all."""
     draw_error_histogram(
         errors(BASE),
         FOLDER / "error-histogram.png",
@@ -49,6 +50,11 @@ def main():
         FOLDER / "error-against-segments.png",
         "Largest error on all 61 layers of SmolLM2-135M, 16-bit output",
     )
+    tiny = CATALOGUE["tiny-64"]
+    result = simulate(
+        tiny, random_rows(tiny, 8), stall=0.3, pattern="bursty", seed=4, trace_cycles=260
+    )
+    draw_timeline(result.handshakes, tiny.beats, FOLDER / "timeline.svg", tiny.headline)
 
 
 if __name__ == "__main__":

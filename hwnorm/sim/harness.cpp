@@ -25,7 +25,7 @@ namespace {
 enum Status { kDone, kHangs, kValidWithdrawn, kPayloadChanged, kLastWrong, kBeatTooMany };
 
 struct Header {
-  uint64_t loads, period, row_beats, in_bytes, out_bytes, trace_cycles;
+  uint64_t loads, period, row_beats, in_bytes, out_bytes, trace_cycles, warm_cycles;
 };
 
 struct Block {
@@ -37,6 +37,9 @@ struct Result {
 };
 
 constexpr size_t kFlushBytes = 1 << 16;
+
+// What is on a bus that is not valid.
+constexpr uint8_t kJunk = 0xa5;
 
 int output;
 
@@ -78,17 +81,58 @@ bool is_set(auto &port) {
   return bit & 1;
 }
 
-void load(Dut &dut) {
+struct Load {
+  uint64_t which, beats, bytes;
+  std::vector<uint8_t> data;
+
+  // Drives the first `count` beats, in the cycles in which a source may send.
+  void drive(Dut &dut, uint64_t count, const std::vector<uint8_t> &may_send) const {
+    std::vector<uint8_t> junk(bytes, kJunk);
+    for (uint64_t n = 0, cycle = 0; n < count; cycle++) {
+      bool offer = may_send[cycle % may_send.size()];
+      const uint8_t *beat = offer ? data.data() + n * bytes : junk.data();
+      n += offer;
+      drive_load(dut, which, beat, bytes, offer, !offer || n == beats);
+      dut.settle();
+      dut.edge();
+    }
+    drive_load(dut, which, junk.data(), bytes, false, true);
+  }
+};
+
+Load receive_load() {
   uint64_t head[3];
   receive(head, sizeof head);
   auto [which, beats, bytes] = head;
-  std::vector<uint8_t> data = receive_bytes(beats * bytes);
-  for (uint64_t n = 0; n < beats; n++) {
-    drive_load(dut, which, data.data() + n * bytes, bytes, true, n + 1 == beats);
+  return {which, beats, bytes, receive_bytes(beats * bytes)};
+}
+
+void reset(Dut &dut) {
+  set(false, ARESETN);
+  for (int n = 0; n < 4; n++) {
     dut.settle();
     dut.edge();
   }
-  drive_load(dut, which, data.data(), bytes, false, false);
+  set(true, ARESETN);
+}
+
+// Rows, one of them misframed, and a reset in the midst of all: afterwards nothing may remember.
+void warm_up(Dut &dut, const Header &h, const std::vector<Load> &loads,
+             const std::vector<uint8_t> &may_send) {
+  for (const Load &load : loads) load.drive(dut, (load.beats + 1) / 2, may_send);
+  std::vector<uint8_t> beat(h.in_bytes);
+  set(true, S_TVALID);
+  for (uint64_t n = 0; n < h.warm_cycles; n++) {
+    for (size_t byte = 0; byte < beat.size(); byte++) beat[byte] = n * 37 + byte * 11;
+    put(S_TDATA, beat.data(), beat.size());
+    set((n + 1) % h.row_beats == 0 || n == h.row_beats * 2, S_TLAST);
+    set(n % 2, M_TREADY);
+    dut.settle();
+    dut.edge();
+  }
+  set(false, S_TVALID);
+  set(false, M_TREADY);
+  reset(dut);
 }
 
 // The beats in, block by block.
@@ -155,19 +199,17 @@ int main(int argc, char **argv) {
   receive(&h, sizeof h);
   static Dut dut;
   if (argc > 1) dut.open(argv[1]);
-  set(false, ARESETN);
-  for (int n = 0; n < 4; n++) {
-    dut.settle();
-    dut.edge();
-  }
-  set(true, ARESETN);
-  for (uint64_t n = 0; n < h.loads; n++) load(dut);
+  std::vector<Load> loads;
+  for (uint64_t n = 0; n < h.loads; n++) loads.push_back(receive_load());
   std::vector<uint8_t> may_send = receive_bytes(h.period), may_take = receive_bytes(h.period);
+  reset(dut);
+  warm_up(dut, h, loads, may_send);
+  for (const Load &load : loads) load.drive(dut, load.beats, may_send);
 
   Result r{};
   Source source(h.in_bytes);
   Sink sink;
-  std::vector<uint8_t> held(h.out_bytes), now(h.out_bytes), handshakes;
+  std::vector<uint8_t> held(h.out_bytes), now(h.out_bytes), junk(h.in_bytes, kJunk), handshakes;
   uint64_t offered = 0, after = 0, phase = 0;
   bool stalled = false, held_last = false;
   // After the last beat it watches some cycles for more.
@@ -178,6 +220,10 @@ int main(int argc, char **argv) {
         offered++;
         set(offered % h.row_beats == 0, S_TLAST);
       }
+    }
+    if (offered == r.beats_in) {
+      put(S_TDATA, junk.data(), h.in_bytes);
+      set(true, S_TLAST);
     }
     bool offer = offered > r.beats_in, take = may_take[phase];
     set(offer, S_TVALID);

@@ -1,5 +1,6 @@
 """The bench that runs a design in Icarus Verilog, on files that stream."""
 
+from hwnorm.sim.job import warm_cycles
 from hwnorm.sim.stalls import PERIOD_CYCLES
 
 _BENCH = """\
@@ -19,7 +20,22 @@ module bench;
   reg [{m}:0] held;
   reg held_last, stalled, failed;
   integer total, limit, trace, cycle, offered, sent, got, first_in, first_out, last_out, after;
-  integer n, stim, file;
+  integer n, k, stim, file;
+  reg part;
+
+  task reset;
+    begin
+      aresetn = 0;
+      repeat (4) begin #{half} aclk = 1; #{half} aclk = 0; end
+      aresetn = 1;
+    end
+  endtask
+
+  // The parameters that are given; half of a row of each, if `part` is set.
+  task load;
+    begin
+{loads}    end
+  endtask
 
   // A line of the output: what is wrong, and in which cycle.
   task fail(input [8*9-1:0] what);
@@ -39,9 +55,24 @@ module bench;
       $dumpfile(path);
       $dumpvars(0, dut);
     end
-    repeat (4) begin #{half} aclk = 1; #{half} aclk = 0; end
-    aresetn = 1;
-{loads}    cycle = 0; offered = 0; sent = 0; got = 0; first_in = 0; first_out = 0; last_out = 0;
+    reset;
+    // Rows, one of them misframed, and a reset in the midst of all: afterwards nothing may
+    // remember.
+    part = 1;
+    load;
+    s_axis_tvalid = 1;
+    for (n = 0; n < {warm}; n = n + 1) begin
+      for (k = 0; k < {bytes}; k = k + 1) s_axis_tdata[8*k +: 8] = n * 37 + k * 11;
+      s_axis_tlast = (n + 1) % {beats} == 0 || n == 2 * {beats};
+      m_axis_tready = n % 2;
+      #{half} aclk = 1; #{half} aclk = 0;
+    end
+    s_axis_tvalid = 0;
+    m_axis_tready = 0;
+    reset;
+    part = 0;
+    load;
+    cycle = 0; offered = 0; sent = 0; got = 0; first_in = 0; first_out = 0; last_out = 0;
     after = 0; stalled = 0; failed = 0;
     // After the last beat it watches some cycles for more.
     while (after < 32 && !failed) begin
@@ -52,6 +83,10 @@ module bench;
         s_axis_tlast = offered % {beats} == 0;
       end
       s_axis_tvalid = offered > sent;
+      if (!s_axis_tvalid) begin
+        s_axis_tdata = {junk};
+        s_axis_tlast = 1;
+      end
       m_axis_tready = go[cycle % {period}][1];
       #{half};
       if (cycle < trace)
@@ -108,6 +143,11 @@ endmodule
 """
 
 
+def junk(high):
+    """What is on a bus that is not valid."""
+    return f"{{{(high + 1) // 8}{{8'ha5}}}}"
+
+
 def bench(dut):
     """The text of the bench, which depends on the design alone; the rest comes as plusargs.
 
@@ -130,13 +170,18 @@ def bench(dut):
             f"  wire {bus}_tready;\n  reg [{high}:0] {name} [0:{design.beats}-1];\n"
         )
         loads += (
-            f'    if ($value$plusargs("{name}=%s", path)) begin\n'
-            f"      $readmemh(path, {name});\n"
-            f"      for (n = 0; n < {design.beats}; n = n + 1) begin\n"
-            f"        {bus}_tvalid = 1; {bus}_tdata = {name}[n];\n"
-            f"        {bus}_tlast = n == {design.beats} - 1;\n"
-            f"        #{half} aclk = 1; #{half} aclk = 0;\n"
-            f"      end\n      {bus}_tvalid = 0;\n    end\n"
+            f'      if ($value$plusargs("{name}=%s", path)) begin\n'
+            f"        $readmemh(path, {name});\n"
+            f"        n = 0; k = 0;\n"
+            f"        while (n < (part ? {(design.beats + 1) // 2} : {design.beats})) begin\n"
+            f"          {bus}_tvalid = go[k][0];\n"
+            f"          {bus}_tdata = {bus}_tvalid ? {name}[n] : {junk(high)};\n"
+            f"          n = n + {bus}_tvalid; k = (k + 1) % {PERIOD_CYCLES};\n"
+            f"          {bus}_tlast = !{bus}_tvalid || n == {design.beats};\n"
+            f"          #{half} aclk = 1; #{half} aclk = 0;\n"
+            f"        end\n"
+            f"        {bus}_tvalid = 0; {bus}_tlast = 1; {bus}_tdata = {junk(high)};\n"
+            f"      end\n"
         )
     return _BENCH.format(
         s=ports["s_axis_tdata"][1] - 1,
@@ -146,6 +191,9 @@ def bench(dut):
         beats=design.beats,
         period=PERIOD_CYCLES,
         half=half,
+        junk=junk(ports["s_axis_tdata"][1] - 1),
+        warm=warm_cycles(design),
+        bytes=ports["s_axis_tdata"][1] // 8,
         signals=signals,
         loads=loads,
     )

@@ -78,6 +78,15 @@ class Outcome:
     handshakes: np.ndarray
 
 
+def warm_cycles(design):
+    """Cycles that a design is run before the reset that precedes its rows.
+
+    A row comes out by then, another one waits and a third is on its way in: a register that the
+    reset forgets is seen. Amaranth's simulator does without, since the reset is Amaranth's.
+    """
+    return design.latency + 2 * design.beats + design.beats // 2 + 5
+
+
 def hangs(limit, beats_in, beats_out):
     """The error for hardware that stops."""
     return HangError(

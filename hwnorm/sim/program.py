@@ -22,6 +22,7 @@ from hwnorm.sim.job import (
     changed,
     hangs,
     too_many,
+    warm_cycles,
     withdrawn,
     wrong_last,
 )
@@ -133,7 +134,7 @@ class _Session:
         data = to_bytes(np.zeros((1, design.dim)), design.x, design.lanes)
         self._send_numbers(
             len(loads), PERIOD_CYCLES, design.beats, data.shape[1], self._beat_bytes,
-            self._job.trace_cycles,
+            self._job.trace_cycles, warm_cycles(design),
         )  # fmt: skip
         for n, name in enumerate(_loadable(design)):
             if name in loads:
