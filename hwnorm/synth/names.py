@@ -2,6 +2,8 @@
 
 import re
 
+from hwnorm.ops import Within
+
 #: Parts of an engine, in the order in which they are shown.
 PARTS = ("gather", "solve", "apply", "buffer", "control")
 
@@ -107,13 +109,20 @@ class FlowNames:
             if exact and n < len(pieces) and not _only_suffixes(pieces[n:]):
                 break
             if (key := "_".join(pieces[:n])) in wires:
-                return f"{flow.name}.{key}", type(wires[key]).__name__
+                return f"{flow.name}.{key}", _op(wires[key])
         return None
 
     def _shell_name(self, name):
         local = name.removeprefix(self.prefix).removeprefix("engine.")
         # Yosys appends the cells and ports that lie between a net and the wire it is named after.
         return re.sub(r"_(?:[A-Z][A-Z0-9]*)(?:_[A-Z0-9]\w*)*$", "", local)
+
+
+def _op(wire):
+    """The op whose hardware makes a wire."""
+    while isinstance(wire, Within):
+        wire = wire.args[0]
+    return type(wire).__name__
 
 
 def _only_suffixes(pieces):

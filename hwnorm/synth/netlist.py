@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 from hwnorm.synth.tools import yosys_arguments
 
@@ -11,8 +10,17 @@ from hwnorm.synth.tools import yosys_arguments
 SOURCE = "top.v"
 
 
-def build_netlist(tool, folder, text, top, command):
+def build_netlist(tool, folder, text, top, script):
     """Synthesise Verilog in a folder, where ``netlist.json`` is left.
+
+    Parameters
+    ----------
+    tool : Tool
+    folder : pathlib.Path
+    text, top : str
+        Verilog, and its top module.
+    script : tuple of str
+        See `Target.script`.
 
     Returns
     -------
@@ -24,13 +32,13 @@ def build_netlist(tool, folder, text, top, command):
     ValueError
         If Yosys refuses; with its last error.
     """
-    (Path(folder) / SOURCE).write_text(text, encoding="utf-8")
+    (folder / SOURCE).write_text(text, encoding="utf-8")
     commands = (
         f"read_verilog {SOURCE}",
         f"hierarchy -top {top}",
         # Some flows stop at escaped names, which other people's Verilog has.
         "rename -unescape",
-        f"{command} -top {top}",
+        *script,
         "write_json whole.json",
         # They say what was flattened; older placers take them for cells.
         "delete t:$scopeinfo",
@@ -40,7 +48,7 @@ def build_netlist(tool, folder, text, top, command):
     if status:
         errors = re.findall(r"^ERROR: (.*)$", said, re.M) or said.strip().splitlines() or ["?"]
         raise ValueError(f"{tool.name} must accept the Verilog of {top}, got: {errors[-1]}")
-    text = (Path(folder) / "whole.json").read_text(encoding="utf-8")
+    text = (folder / "whole.json").read_text(encoding="utf-8")
     return json.loads(text)["modules"][top]
 
 

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from pathlib import Path
 
 from hwnorm.synth.harness import INSTANCE
 
@@ -27,6 +26,13 @@ def place(tool, folder, device, target, options, seed, names, packer=None):
 
     Parameters
     ----------
+    tool : Tool
+    folder : pathlib.Path
+    device : Device
+    target : str
+    options : tuple of str
+        See `options_of`.
+    seed : int
     names : FlowNames
     packer : Tool or None
         What packs a bitstream.
@@ -49,7 +55,7 @@ def place(tool, folder, device, target, options, seed, names, packer=None):
         extra = ["--pcf-allow-unconstrained", "--asc", "bits.txt"]
     elif device.pins:
         lines = [f'IO_LOC "{port}" {pin};\n' for port, pin in device.pins.items()]
-        (Path(folder) / "pins.cst").write_text("".join(lines), encoding="utf-8")
+        (folder / "pins.cst").write_text("".join(lines), encoding="utf-8")
         extra = ["--vopt", "cst=pins.cst", "--write", "placed.json"]
     status, said = tool.run(
         folder, "--json", "netlist.json", "--report", "report.json", "--seed", str(seed), *options,
@@ -57,13 +63,13 @@ def place(tool, folder, device, target, options, seed, names, packer=None):
     )  # fmt: skip
     if status:
         raise _refusal(tool, said)
-    report = json.loads((Path(folder) / "report.json").read_text(encoding="utf-8"))
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     bits = None
     if packer:
         status, said = packer.run(folder, "bits.txt", "bits.bin")
         if status:
             raise ValueError(f"{packer.name} must pack the design, got: {said.strip()[-200:]}")
-        bits = base64.b64encode((Path(folder) / "bits.bin").read_bytes()).decode()
+        bits = base64.b64encode((folder / "bits.bin").read_bytes()).decode()
     return read_report(report, names) | {"bits": bits}
 
 

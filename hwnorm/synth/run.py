@@ -3,13 +3,14 @@
 import base64
 import tempfile
 from functools import partial
+from pathlib import Path
 from statistics import median
 
 from hwnorm.hdl.verilog import verilog
 from hwnorm.synth import tools
 from hwnorm.synth.advice import advice
 from hwnorm.synth.cache import cached
-from hwnorm.synth.harness import harness
+from hwnorm.synth.harness import TOP, harness
 from hwnorm.synth.names import PARTS, part_of
 from hwnorm.synth.netlist import build_netlist, cells_by_part, ports_of, raw_cells
 from hwnorm.synth.place import TooLargeError, options_of
@@ -85,8 +86,7 @@ def synthesise_verilog(
         place_tool = tools.nextpnr(family.pnr)
         pack_tool = tools.packer(family.packer, family.pnr) if bitstream else None
         used += [tool.name for tool in (place_tool, pack_tool) if tool]
-    command = f"{family.command} {part.synth}".strip()
-    question = (text, top, command, yosys.name)
+    question = (text, top, family.script(part, top), yosys.name)
     known = design is not None
     found = cached(("cells", known, question), partial(_cells, yosys, known, question), cache)
     tick(1)
@@ -111,8 +111,8 @@ def synthesise_verilog(
     if not place_tool:
         return plain
     runs = Runs(
-        text + harness(top, found["ports"], clock), command.replace(*family.pads), design, target,
-        part, options_of(part, period_ns), yosys, place_tool, pack_tool, cache,
+        text + harness(top, found["ports"], clock), family.script(part, TOP, pads=True), design,
+        target, part, options_of(part, period_ns), yosys, place_tool, pack_tool, cache,
     )  # fmt: skip
     try:
         done = runs.of(list(range(1, seeds + 1)), jobs, tick)
@@ -143,9 +143,9 @@ def _checked(target, device, pnr, seeds, period_ns, bitstream):
 
 def _cells(yosys, known, question):
     """Synthesis of the design by itself."""
-    text, top, command, _ = question
+    text, top, script, _ = question
     with tempfile.TemporaryDirectory(prefix="hwnorm-synth-") as folder:
-        module = build_netlist(yosys, folder, text, top, command)
+        module = build_netlist(yosys, Path(folder), text, top, script)
     parts = cells_by_part(module, part_of) if known else {}
     return {"raw": raw_cells(module), "parts": parts, "ports": ports_of(module)}
 

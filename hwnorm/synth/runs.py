@@ -23,8 +23,8 @@ class Runs:
     ----------
     text : str
         Verilog of the loopback and the design.
-    command : str
-        Yosys' synthesis command.
+    script : tuple of str
+        Yosys' scripts.
     design : hwnorm.Norm or None
     target : str
     device : Device
@@ -35,10 +35,8 @@ class Runs:
     cache : bool
     """
 
-    def __init__(
-        self, text, command, design, target, device, options, yosys, placer, packer, cache
-    ):
-        self.text, self.command, self.design = text, command, design
+    def __init__(self, text, script, design, target, device, options, yosys, placer, packer, cache):
+        self.text, self.script, self.design = text, script, design
         self.target, self.device, self.options = target, device, options
         self.yosys, self.placer, self.packer = yosys, placer, packer
         self.cache = cache
@@ -72,7 +70,7 @@ class Runs:
     def _ask(self, folder, seed):
         names = (self.yosys.name, self.placer.name)
         known = self.design is not None
-        question = ("place", self.text, self.command, names, self.target, self.options, seed, known)
+        question = ("place", self.text, self.script, names, self.target, self.options, seed, known)
         return cached(
             question,
             partial(self._run, folder, seed),
@@ -83,7 +81,7 @@ class Runs:
     def _run(self, folder, seed):
         with self._lock:
             if self._built is None:
-                module = build_netlist(self.yosys, folder, self.text, TOP, self.command)
+                module = build_netlist(self.yosys, folder, self.text, TOP, self.script)
                 self._names = FlowNames(self.design, module, INSTANCE)
                 self._built = folder / "netlist.json"
         own = folder / f"seed{seed}"

@@ -45,8 +45,8 @@ class Target:
     ----------
     command : str
         Yosys' synthesis command, for a design without pads.
-    pads : str
-        What is added to `command` for one with pads, or ``remove`` of it: a pair of texts.
+    pads : (str, str)
+        What is replaced in `command`, and by what, for one with pads.
     cells : dict of str to str
         Of each kind in `KINDS`, a regular expression that matches whole names of cells.
     uses : dict of str to dict of str to float
@@ -57,6 +57,8 @@ class Target:
         nextpnr's name for the family; None: there is no place and route.
     packer : str or None
         The tool that makes a bitstream.
+    guard : tuple of str
+        Yosys commands that come before ``coarse`` on devices with multipliers.
     """
 
     command: str
@@ -66,6 +68,15 @@ class Target:
     pads: tuple = ("", "")
     pnr: str | None = None
     packer: str | None = None
+    guard: tuple = ()
+
+    def script(self, device, top, pads=False):
+        """The Yosys commands that synthesise a module for a device."""
+        command = self.command.replace(*self.pads) if pads else self.command
+        command = " ".join(f"{command} {device.synth} -top {top}".split())
+        if not self.guard or not device.dsp:
+            return (command,)
+        return (f"{command} -run begin:coarse", *self.guard, f"{command} -run coarse:")
 
     def counted(self, raw):
         """Cells by kind, from cells by name."""
@@ -124,6 +135,20 @@ def _gowin(luts, ffs, dsp, bram, part, family, pins):
     return Device(luts, ffs, dsp, bram, options, synth, 150.0, pins)
 
 
+#: Yosys 0.70 packs a product's register into two MAC16 where it adds the registers of two
+#: products: as the output of one and as the C input of the other, which is then left open. The
+#: netlist computes x. Registers that are kept are not packed; the multipliers stay multipliers.
+_ICE40_GUARD = (
+    "opt_clean",
+    "select -set products t:$mul %co1:+[Y] %co1:+[D] %co1:+[Q]",
+    "select -set left @products %co1:+[A] t:$add %i",
+    "select -set right @products %co1:+[B] t:$add %i",
+    "select -set sums @left @right %i",
+    "select -set held @sums %ci1:+[A,B] @products %i",
+    "setattr -set keep 1 @held",
+)
+
+
 #: Families by name.
 TARGETS = {
     "ecp5": Target(
@@ -163,6 +188,7 @@ TARGETS = {
         },
         pnr="ice40",
         packer="icepack",
+        guard=_ICE40_GUARD,
     ),
     "xc7": Target(
         command="synth_xilinx -flatten -family xc7 -noiopad -noclkbuf",
@@ -208,7 +234,7 @@ TARGETS = {
                 8640, 6480, 20, 26, "GW1NR-LV9QN88PC6/I5", "GW1N-9C", ("52", "10", "11")
             ),
         },
-        pads=(" -noiopads", ""),
+        pads=("-noiopads", ""),
         pnr="himbaechel-gowin",
     ),
 }
