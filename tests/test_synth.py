@@ -258,6 +258,8 @@ def test_nets_as_wires_of_the_flows():
         "dut.engine.solver.n658": [10, 11],
         "dut.engine.solver.mul15": [11, 12],
         "dut.engine.ring.used_TRELLIS_FF_Q_3_DI": [13],
+        "dut.engine.fifo.port_627_0": [14],
+        "dut.engine.limited": [14],
     }
     names = FlowNames(TINY, module([("cell", "FF", "", [9], [12])], nets), "dut")
     assert names.of_net("dut.engine.solver.rsqrt_c1[5]") == ("solve.rsqrt_c1", "Lookup")
@@ -266,10 +268,13 @@ def test_nets_as_wires_of_the_flows():
     # The second bit of this one is the first of mul15, the first is inside an op.
     assert names.of_net("dut.engine.solver.n658[1]") == ("solve.mul15", "Mul")
     assert names.of_net("dut.engine.solver.n658[0]") is None
+    # Wiring only: the op behind it, and its name if the wire has none of its own.
+    assert names.of_net("dut.engine.solver.slice20") == ("solve.lead_zeros", "LeadingZeros")
     # What Yosys names after a wire, and nextpnr after that.
     assert names.of_net("dut.engine.solver.inv_exp_c2_TRELLIS_FF_Q_DI") == ("solve.inv_exp", "Sub")
     assert names.of_net("$nextpnr_ICESTORM_LC_5$O") is None
     assert names.of_net("dut.engine.ring.used_TRELLIS_FF_Q_3_DI") == ("ring.used", None)
+    assert names.of_net("dut.engine.fifo.port_627_0") == ("limited", None)
     assert names.of_net("dut.engine.reduce_sumsq.tree.add4[3]") == ("reduce_sumsq.add4", "Add")
     assert names.of_cell("cell_LC") == ("solve.mul15", "Mul")
     assert names.of_cell("dut.engine.apply.unit_0_c3_SB_DFF_Q_D_SB_LUT4_O_LC")[0] == "apply.unit"

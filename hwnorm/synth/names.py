@@ -2,8 +2,6 @@
 
 import re
 
-from hwnorm.ops import Within
-
 #: Parts of an engine, in the order in which they are shown.
 PARTS = ("gather", "solve", "apply", "buffer", "control")
 
@@ -16,6 +14,10 @@ def part_of(path):
     if word in ("ring", "fifo", "queue") or word.startswith("store_"):
         return "buffer"
     return {"solver": "solve", "apply": "apply"}.get(word, "control")
+
+
+#: Names that the Verilog writer numbers.
+_NUMBERED = re.compile(r"(?:^|\.)(?:n|port_|wake_)\d+(?:_\d+)?$")
 
 
 class FlowNames:
@@ -74,7 +76,11 @@ class FlowNames:
             return wire
         inside = name.removeprefix(self.prefix).rpartition(".")[0] in self.flows
         # Nets that nextpnr adds, of carry chains, belong to what comes behind them.
-        return None if inside or "$nextpnr" in name else (self._shell_name(name), None)
+        if inside or "$nextpnr" in name:
+            return None
+        # Of several names of a net, one that somebody has thought of.
+        shells = [self._shell_name(candidate) for candidate in names]
+        return next((n for n in shells if not _NUMBERED.search(n)), shells[0]), None
 
     def of_cell(self, cell):
         """Likewise of the net that a cell drives; None if nothing is known of it."""
@@ -109,20 +115,32 @@ class FlowNames:
             if exact and n < len(pieces) and not _only_suffixes(pieces[n:]):
                 break
             if (key := "_".join(pieces[:n])) in wires:
-                return f"{flow.name}.{key}", _op(wires[key])
+                return _made(flow, wires[key], key)
         return None
 
     def _shell_name(self, name):
         local = name.removeprefix(self.prefix).removeprefix("engine.")
-        # Yosys appends the cells and ports that lie between a net and the wire it is named after.
+        # Yosys appends the cells and ports that lie between a net and the wire it is named after,
+        # nextpnr what it has made of it.
+        local = re.sub(r"(?<=.)\$.*", "", local)
         return re.sub(r"_(?:[A-Z][A-Z0-9]*)(?:_[A-Z0-9]\w*)*$", "", local)
 
 
-def _op(wire):
-    """The op whose hardware makes a wire."""
-    while isinstance(wire, Within):
-        wire = wire.args[0]
-    return type(wire).__name__
+def _made(flow, wire, key):
+    """A wire of a flow, and the op whose hardware makes it.
+
+    Ops that are only wiring pass on what their operand's op makes; a wire that the norm gives
+    no name is then called like that operand.
+    """
+    while len(wire.args) == 1 and not wire.delay and not wire.registered:
+        (wire,) = wire.args
+        key = key if key not in _unnamed(flow) else flow.names[wire]
+    return f"{flow.name}.{key}", type(wire).__name__
+
+
+def _unnamed(flow):
+    """The names that the flow made up."""
+    return {key for wire, key in flow.names.items() if wire.name is None}
 
 
 def _only_suffixes(pieces):
