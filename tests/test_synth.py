@@ -12,7 +12,7 @@ import pytest
 import hwnorm.synth.cache
 from hwnorm.design import CATALOGUE
 from hwnorm.norms import Rsqrt
-from hwnorm.synth import TARGETS, SynthResult, synthesise, synthesise_verilog, tools
+from hwnorm.synth import TARGETS, SynthResult, runs, synthesise, synthesise_verilog, tools
 from hwnorm.synth.advice import advice
 from hwnorm.synth.cache import cached
 from hwnorm.synth.harness import harness
@@ -133,7 +133,7 @@ def test_cache(tmp_path, monkeypatch):
             path.write_text(text, encoding="utf-8")
         before = len(calls)
         assert cached(("q", 1), answer) == {"n": before + 1}
-    monkeypatch.setattr(hwnorm.synth.cache, "VERSION", 99)
+    monkeypatch.setattr(hwnorm.synth.cache, "own_code", lambda: "other")
     assert cached(("q", 1), answer) == {"n": len(calls)}
     # So does a folder that cannot be written to.
     (tmp_path / "file").write_text("", encoding="utf-8")
@@ -247,10 +247,15 @@ def test_cells_of_parts():
             ("aresetn_LUT", "LUT", "", [6], [5]),
             ("clear_LUT", "LUT", "", [4], [7]),
             ("alone", "LUT", "", [8], [9]),
+            # Two against one.
+            ("engine.z_LUT", "LUT", "", [8], [10]),
+            ("engine.ring.a_LUT", "LUT", "", [10], []),
+            ("engine.ring.b_LUT", "LUT", "", [10], []),
+            ("engine.solver.c_LUT", "LUT", "", [10], []),
         ]
     )
     parts = cells_by_part(netlist, part_of)
-    assert parts == {"solve": {"FF": 1, "LUT": 2}, "buffer": {"LUT": 2}, "control": {"LUT": 1}}
+    assert parts == {"solve": {"FF": 1, "LUT": 3}, "buffer": {"LUT": 5}, "control": {"LUT": 1}}
 
 
 def test_nets_as_wires_of_the_flows():
@@ -287,9 +292,9 @@ def test_report():
 
     inside, outside = "posedge $glbnet$clk", "<async>"
     path = [
-        step("clk-to-q", 0.5),
-        step("routing", 1.0, net="dut.engine.solver.total"),
-        step("logic", 2.0),
+        step("clk-to-q", 2.0),
+        step("routing", 2.0, net="dut.engine.solver.total"),
+        step("logic", 0.25),
         step("routing", 0.5, net="dut.engine.solver.n77"),
         step("logic", 0.25),
         step("routing", 0.5, net="dut.engine.solver.mantissa[7]"),
@@ -330,16 +335,49 @@ def test_refusals_of_nextpnr():
     )
 
 
+def test_interrupted_runs_keep_what_is_done(monkeypatch):
+    asked = []
+
+    def build(tool, folder, *rest):
+        (folder / "netlist.json").write_text("{}", encoding="utf-8")
+        return module()
+
+    def place(tool, folder, device, target, options, seed, names, packer):
+        assert (folder / "netlist.json").exists()
+        asked.append(seed)
+        if seed == 3 and asked.count(3) == 1:
+            raise KeyboardInterrupt
+        return {"fmax_mhz": 100.0 + seed, "bits": None}
+
+    monkeypatch.setattr(runs, "build_netlist", build)
+    monkeypatch.setattr(runs, "place", place)
+    tool = tools.Tool("t 1", ("t",))
+
+    def go():
+        some = runs.Runs("v", ("s",), None, "ecp5", None, (), tool, tool, None, True)
+        return some.of([1, 2, 3], 2, lambda n: None)
+
+    with pytest.raises(KeyboardInterrupt):
+        go()
+    assert [run["fmax_mhz"] for run in go()] == [101.0, 102.0, 103.0]
+    assert sorted(asked) == [1, 2, 3, 3]
+    assert [run["seed"] for run in go()] == [1, 2, 3]
+    assert len(asked) == 4
+
+
 # -- advice and results -----------------------------------------------------------------------
 
 
 def test_advice():
-    assert advice(TINY, "dsp") == (
+    assert advice(TINY, "dsp", 8 / 13) == (
         'rsqrt.method = "log" helps most (estimate 0 for 9), lanes = 2 leaves results as they are '
         "(estimate 5)"
     )
+    # The most lanes that do, and where none do, one.
+    assert "lanes = 1 leaves results as they are (estimate 3)" in advice(TINY, "dsp", 4 / 9)
+    assert "lanes = 1 leaves results as they are (estimate 3)" in advice(TINY, "dsp", 0)
     assert advice(TINY, "bram").startswith('rsqrt.method = "quadratic" helps most')
-    assert advice(TINY, "lut").startswith("lanes = 2 helps most (estimate ")
+    assert advice(TINY, "lut").startswith("lanes = 1 helps most (estimate ")
     assert advice(CATALOGUE["ice40-log-256"], "dsp") is None
 
 

@@ -14,7 +14,7 @@ _ESTIMATE = {
 }
 
 
-def advice(design, what):
+def advice(design, what, share=0.0):
     """The one change of a design that lowers its estimate most.
 
     Parameters
@@ -22,11 +22,14 @@ def advice(design, what):
     design : hwnorm.Norm
     what : str
         What the device lacks: ``lut``, ``ff``, ``dsp`` or ``bram``.
+    share : float
+        What the device has of what the design needs.
 
     Returns
     -------
     str or None
-        None if no change lowers it.
+        None if no change lowers it. If fewer lanes, which change no result, are not what helps
+        most, they are named as well: the most lanes whose estimate keeps to the share.
     """
     key = _ESTIMATE[what]
     now = check_data(design)[key]
@@ -35,22 +38,26 @@ def advice(design, what):
         # Some are no designs: a table that is too large, widths that are too great.
         with contextlib.suppress(ValueError):
             found[words] = check_data(variant())[key]
+    lanes = {}
+    for n in range(design.lanes - 1, 0, -1):
+        if design.dim % n == 0:
+            words = f"lanes = {n}"
+            lanes = {words: check_data(replace(design, lanes=n))[key]}
+            if lanes[words] <= now * share:
+                break
+    found |= lanes
     best = min(found, key=found.get, default=None)
     if best is None or found[best] >= now:
         return None
     text = f"{best} helps most (estimate {found[best]} for {now})"
-    lanes = next((words for words in found if words.startswith("lanes")), best)
-    if lanes != best and found[lanes] < now:
-        text += f", {lanes} leaves results as they are (estimate {found[lanes]})"
+    for words, then in lanes.items():
+        if words != best and then < now:
+            text += f", {words} leaves results as they are (estimate {then})"
     return text
 
 
 def _variants(design):
-    """Designs with one field changed, in words and as a function that makes one."""
-    smaller = [n for n in range(1, design.lanes) if design.dim % n == 0]
-    if smaller:
-        lanes = smaller[-1]
-        yield f"lanes = {lanes}", lambda: replace(design, lanes=lanes)
+    """Designs with other results by one field, in words and as a function that makes one."""
     for method in ("quadratic", "linear", "log"):
         if method != design.rsqrt.method:
             rsqrt = replace(design.rsqrt, method=method, segments=None)

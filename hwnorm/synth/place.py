@@ -118,7 +118,7 @@ def _clock(rates):
     real = {
         name: rate["achieved"]
         for name, rate in rates.items()
-        if re.search(r"clk|clock", name, re.I) and "PACKER" not in name
+        if re.search(r"clk|clock", name, re.I)
     }
     if not real:
         raise ValueError(f"nextpnr must report a clock, got {', '.join(rates) or 'none'}")

@@ -179,5 +179,5 @@ def _too_large(result, design, refused=None):
         what = {"ram": "bram"}.get(what, what)
     more = f", {need / has - 1:.0%} too many" if has else ""
     text = f"design must fit {result.target} {result.device}, got {need} of {has} {name}{more}"
-    helps = advice(design, what) if design is not None else None
+    helps = advice(design, what, has / need) if design is not None else None
     return ValueError(f"{text}; {helps}" if helps else text)
