@@ -17,20 +17,25 @@ def finite(data):
 
 
 def write_text(path, text):
-    """Write a file under a temporary name, then rename it.
+    """Write a text file under a temporary name, then rename it.
 
     Raises
     ------
     ValueError
         If the place cannot be written to.
     """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path, data):
+    """Write a file likewise."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:

@@ -30,6 +30,7 @@ LAYERS = (
     "bitexact",
     "export",
     "report",
+    "synth",
     "testing",
     "plots",
     "demo",
