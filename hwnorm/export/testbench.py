@@ -1,6 +1,7 @@
 """A self-checking test bench in Verilog-2005, with its stimuli and expected rows."""
 
 from hwnorm.hdl.axi import lane_bits
+from hwnorm.hdl.style import Style
 from hwnorm.model import evaluate, parameters_of
 
 _TEMPLATE = """\
@@ -31,7 +32,7 @@ module {top}_tb;
   reg  m_axis_tready = 0;
 {load_signals}
   {top} dut (
-    .aclk(aclk), .aresetn(aresetn),
+    .{clock}(aclk), .{reset}({level}aresetn),
     .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
     .s_axis_tready(s_axis_tready), .s_axis_tlast(s_axis_tlast),
     .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid),
@@ -154,7 +155,7 @@ endmodule
 """
 
 
-def testbench(design, top, x, gamma=None, beta=None):
+def testbench(design, top, x, gamma=None, beta=None, style=None):
     """The test bench of a design's Verilog.
 
     Parameters
@@ -166,6 +167,8 @@ def testbench(design, top, x, gamma=None, beta=None):
         Stimuli.
     gamma, beta : numpy.ndarray of int or None, (dim,)
         Loaded through their streams first, if the design stores in RAM.
+    style : hwnorm.hdl.style.Style or None
+        Of the Verilog.
 
     Returns
     -------
@@ -173,6 +176,7 @@ def testbench(design, top, x, gamma=None, beta=None):
         File name to text: ``<top>_tb.v``, ``stim.mem``, ``gold.mem`` and one ``.mem`` a
         parameter.
     """
+    style = style or Style()
     expected = evaluate(design, x, gamma, beta)
     parameters = parameters_of(design, gamma=gamma, beta=beta) if design.store == "ram" else {}
     loads = {name: (design.parameters[name], values) for name, values in parameters.items()}
@@ -199,6 +203,9 @@ def testbench(design, top, x, gamma=None, beta=None):
         )
     text = _TEMPLATE.format(
         top=top,
+        clock=style.clock,
+        reset=style.reset,
+        level="" if style.reset_low else "!",
         rows=len(x),
         beats=design.beats,
         dim=design.dim,

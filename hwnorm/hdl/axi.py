@@ -1,9 +1,22 @@
 """The engine behind AXI4-Stream ports, as vendor tools expect them by name."""
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal
 
 from hwnorm.bits import extend
 from hwnorm.hdl.engine import RowEngine
+from hwnorm.hdl.style import Style
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of the top level, for templates and tables: what it is, in words."""
+
+    name: str
+    is_input: bool
+    width: int
+    what: str
 
 
 def lane_bits(fmt):
@@ -17,6 +30,8 @@ class AxiStreamTop(Elaboratable):
     Parameters
     ----------
     design : hwnorm.Norm
+    style : hwnorm.hdl.style.Style
+        Names the clock and the reset.
 
     Members
     -------
@@ -27,10 +42,11 @@ class AxiStreamTop(Elaboratable):
         inputs is ignored, outputs are sign extended.
     """
 
-    def __init__(self, design):
+    def __init__(self, design, style=None):
         self.design = design
+        self.style = style or Style()
         self.engine = RowEngine(design)
-        self.aclk, self.aresetn = Signal(name="aclk"), Signal(name="aresetn")
+        self.clock, self.reset = Signal(name=self.style.clock), Signal(name=self.style.reset)
         self.clear = Signal(name="clear")
         self.framing_error = Signal(name="framing_error")
         self.saturated = Signal(name="saturated")
@@ -55,15 +71,46 @@ class AxiStreamTop(Elaboratable):
     def ports(self):
         buses = [signal for bus in self.buses.values() for signal in bus.values()]
         flags = [self.clear, self.framing_error, self.saturated]
-        return [self.aclk, self.aresetn, *buses, *flags]
+        return [self.clock, self.reset, *buses, *flags]
+
+    @property
+    def port_table(self):
+        """The `Port` of every signal in `ports`, in that order."""
+        level = "low" if self.style.reset_low else "high"
+        table = [
+            Port(self.style.clock, True, 1, "clock"),
+            Port(self.style.reset, True, 1, f"synchronous reset, active {level}"),
+        ]
+        for prefix, bus in self.buses.items():
+            name, fmt = self.streams[prefix]
+            what = {"i": "x", "o": "y"}.get(name, name.removeprefix("i_"))
+            lane = (
+                f"a beat of {what}: {self.design.lanes} x {fmt.spelling} in {lane_bits(fmt)} bits"
+            )
+            told = {
+                "tdata": lane,
+                "tvalid": "the source has a beat",
+                "tready": "the sink takes it",
+                "tlast": "last beat of a row",
+            }
+            for field, signal in bus.items():
+                is_input = (name == "o") == (field == "tready")
+                table.append(Port(signal.name, is_input, len(signal), told[field]))
+        return [
+            *table,
+            Port("clear", True, 1, "clears the two flags"),
+            Port("framing_error", False, 1, "sticky: tlast came early or late"),
+            Port("saturated", False, 1, "sticky: an output was limited"),
+        ]
 
     def elaborate(self, platform):
         m = Module()
         m.domains.sync = domain = ClockDomain("sync")
-        domain.clk = self.aclk
+        domain.clk = self.clock
+        running = self.reset if self.style.reset_low else ~self.reset
         m.submodules.engine = self.engine
         m.d.comb += [
-            domain.rst.eq(~self.aresetn),
+            domain.rst.eq(~running),
             self.engine.clear.eq(self.clear),
             self.framing_error.eq(self.engine.framing_error),
             self.saturated.eq(self.engine.saturated),
@@ -84,7 +131,7 @@ class AxiStreamTop(Elaboratable):
                 port.payload.last.eq(bus["tlast"]),
                 port.valid.eq(bus["tvalid"]),
                 # A beat in the cycle of a reset would be lost: it is not taken.
-                bus["tready"].eq(port.ready & self.aresetn),
+                bus["tready"].eq(port.ready & running),
             ]
             for n in range(self.design.lanes):
                 m.d.comb += port.payload.data[n].eq(bus["tdata"][n * step :][: fmt.width])
