@@ -84,7 +84,9 @@ def lut(design, function, method, segments, arg_bits, frac, kinds, output, as_js
     "--tables", type=click.Choice(TABLES), default="embedded", show_default=True,
     help="Memory contents in the Verilog, or in files.",
 )  # fmt: skip
-@click.option("--clock", type=click.Choice(CLOCKS), default="aclk", show_default=True)
+@click.option(
+    "--clock", type=click.Choice(CLOCKS), default="aclk", show_default=True, help="Its port."
+)
 @click.option(
     "--reset", type=click.Choice(RESETS), default="aresetn", show_default=True,
     help="Active low if it ends in n.",

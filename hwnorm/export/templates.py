@@ -58,7 +58,8 @@ end architecture;
 _LITEX = Template('''\
 """A LiteX module of $top.
 
-Its streams are $streams; element 0 of a row is in the lowest bits of its first beat.
+Its streams are $streams.
+Element 0 of a row is in the lowest bits of its first beat.
 """
 
 from pathlib import Path

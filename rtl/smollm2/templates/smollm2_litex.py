@@ -1,6 +1,7 @@
 """A LiteX module of smollm2.
 
-Its streams are sink, source, gamma; element 0 of a row is in the lowest bits of its first beat.
+Its streams are sink, source, gamma.
+Element 0 of a row is in the lowest bits of its first beat.
 """
 
 from pathlib import Path

@@ -1,6 +1,7 @@
 """A LiteX module of tiny_64.
 
-Its streams are sink, source; element 0 of a row is in the lowest bits of its first beat.
+Its streams are sink, source.
+Element 0 of a row is in the lowest bits of its first beat.
 """
 
 from pathlib import Path

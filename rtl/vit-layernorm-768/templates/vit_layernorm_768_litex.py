@@ -1,6 +1,7 @@
 """A LiteX module of vit_layernorm_768.
 
-Its streams are sink, source, gamma, beta; element 0 of a row is in the lowest bits of its first beat.
+Its streams are sink, source, gamma, beta.
+Element 0 of a row is in the lowest bits of its first beat.
 """
 
 from pathlib import Path
