@@ -1,4 +1,4 @@
-"""Commands that write files for other tools: lut, verilog."""
+"""Commands that write files for other tools: lut, verilog, fusesoc."""
 
 from pathlib import Path
 
@@ -15,11 +15,20 @@ from hwnorm.cli.base import (
     seed_option,
 )
 from hwnorm.design import load
-from hwnorm.export import TABLE_FORMATS, design_tables, table_files, write_bundle
+from hwnorm.export import (
+    TABLE_FORMATS,
+    design_tables,
+    generate,
+    table_files,
+    write_bundle,
+)
 from hwnorm.files import write_tree
 from hwnorm.hdl.style import CLOCKS, PROFILES, RESETS, TABLES, Style
 from hwnorm.rows import Layer, bench_rows
 from hwnorm.tables import Table
+
+#: The folder that FuseSoC takes as a library.
+LIBRARY = Path(__file__).resolve().parent / "fusesoc"
 
 
 @commands.command()
@@ -112,3 +121,15 @@ def verilog(design, output, name, profile, tables, clock, reset, rows, data, see
         {"folder": output, "files": files, "latency_cycles": design.latency},
         "\n".join([design.headline, *(f"{output}/{file}" for file in files)]),
     )
+
+
+@commands.command()
+@click.argument("request", required=False)
+@as_json
+def fusesoc(request, as_json):
+    """Print the FuseSoC library with the generator hwnorm; with REQUEST, be that generator."""
+    if request is None:
+        print_result(as_json, {"library": str(LIBRARY)}, str(LIBRARY))
+        return
+    design, files = generate(request, ".")
+    print_result(as_json, {"files": files}, f"{design.headline}: {len(files)} files")

@@ -21,7 +21,7 @@ from hwnorm.measure import measure
 LEFT_BEHIND = {"build", "__pycache__", ".pytest_cache", "tb.vvp", "results.xml"}
 
 
-def bundle(design, name, x, gamma=None, beta=None, style=None):
+def bundle(design, name, x, gamma=None, beta=None, style=None, vlnv=None):
     """The files of a design's bundle.
 
     Parameters
@@ -34,6 +34,8 @@ def bundle(design, name, x, gamma=None, beta=None, style=None):
     gamma, beta : numpy.ndarray of int or None, (dim,)
     style : hwnorm.hdl.Style or None
         Attributes, tables, names of clock and reset.
+    vlnv : str or None
+        Name of the FuseSoC core; None: ``hwnorm:norms:TOP:VERSION``.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def bundle(design, name, x, gamma=None, beta=None, style=None):
     for file, text in (bench | tables | cocotb_files(design, top, style)).items():
         files[f"tb/{file}"] = text
     rtl = [f"rtl/{top}.v", *(f"rtl/{file}" for file in tables)]
-    files[f"{top}.core"] = core_text(design, top, rtl, [f"tb/{file}" for file in bench])
+    files[f"{top}.core"] = core_text(design, top, rtl, [f"tb/{file}" for file in bench], vlnv)
     files |= constraint_files(design, top, style)
     files |= project_files(design, top, style, rtl, list(shell.buses))
     files |= template_files(design, top, shell)
