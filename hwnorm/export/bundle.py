@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from hwnorm.design import dumps
+from hwnorm.export.bench_axilite import header
 from hwnorm.export.cocotb_test import cocotb_files
 from hwnorm.export.constraints import constraint_files, project_files
 from hwnorm.export.fusesoc import core_text
@@ -13,6 +14,7 @@ from hwnorm.export.tables import coe_words, design_tables, json_text, mem_words,
 from hwnorm.export.templates import template_files
 from hwnorm.export.testbench import testbench
 from hwnorm.files import finite, write_tree
+from hwnorm.hdl.axilite import registers
 from hwnorm.hdl.style import Style
 from hwnorm.hdl.verilog import WAIVERS, export, top_name
 from hwnorm.measure import measure
@@ -59,10 +61,14 @@ def bundle(design, name, x, gamma=None, beta=None, style=None, vlnv=None):
     rtl = [f"rtl/{top}.v", *(f"rtl/{file}" for file in tables)]
     files[f"{top}.core"] = core_text(design, top, rtl, [f"tb/{file}" for file in bench], vlnv)
     files |= constraint_files(design, top, style)
-    files |= project_files(design, top, style, rtl, list(shell.buses))
+    files |= project_files(design, top, style, rtl, shell.bus_names)
     files |= template_files(design, top, shell)
+    if design.control == "axilite":
+        files[f"software/{top}_regs.h"] = header(design, top)
     files["README.md"] = readme(design, top, style, shell, files)
     facts = finite(manifest(design, top, x, gamma, beta))
+    if design.control == "axilite":
+        facts["registers"] = {r.name: r.offset for r in registers(design)}
     facts |= {
         "profile": style.profile,
         "table_files": style.tables,
@@ -96,6 +102,7 @@ def manifest(design, top, x, gamma=None, beta=None):
         },
         "rsqrt_method": design.rsqrt.method,
         "parameter_store": design.store if design.parameters else None,
+        "control": design.control,
         "latency_cycles": design.latency,
         "beats_per_row": design.beats,
         "cycles_per_beat": 1,

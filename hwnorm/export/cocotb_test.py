@@ -2,6 +2,7 @@
 
 from string import Template
 
+from hwnorm.export.bench_axilite import COCOTB, cocotb_constants
 from hwnorm.hdl.style import Style
 
 _TEST = Template('''\
@@ -14,13 +15,12 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
-from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
+from cocotbext.axi import $imports
 
 BEATS = $beats  # of a row
 LATENCY = $latency  # cycles
 PERIOD_PS = $period_ps
-PARAMETERS = $parameters  # loaded first, each through a stream of its own
-
+$parameters
 
 def read(name):
     """The rows of a .mem file next to this one: lists of beats."""
@@ -30,7 +30,7 @@ def read(name):
 
 
 STIM, GOLD = read("stim"), read("gold")
-LIMIT_PS = PERIOD_PS * (1000 + 40 * (len(STIM) * BEATS + LATENCY))
+LIMIT_PS = PERIOD_PS * ($limit + 40 * (len(STIM) * BEATS + LATENCY))
 
 
 def pauses(share, seed):
@@ -45,9 +45,8 @@ def pauses(share, seed):
 async def every_beat(dut, share):
     """Every beat and every tlast is as expected, with this share of pauses on both sides."""
     dut._log.setLevel(logging.WARNING)  # or every frame is logged
-    inputs = ["s_axis", *(f"s_axis_{name}" for name in PARAMETERS)]
-    dut.$reset.value = $in_reset
-    for signal in ("clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)):
+$inputs    dut.$reset.value = $in_reset
+    for signal in ($idle):
         getattr(dut, signal).value = 0
     Clock(dut.$clock, PERIOD_PS, unit="ps").start()
     await ClockCycles(dut.$clock, 4)
@@ -62,13 +61,7 @@ async def every_beat(dut, share):
         return end
 
     source, sink = stream(AxiStreamSource, "s_axis", 1), stream(AxiStreamSink, "m_axis", 2)
-    for seed, name in enumerate(PARAMETERS, 3):
-        load = stream(AxiStreamSource, f"s_axis_{name}", seed)
-        (row,) = read(name)
-        await load.send(row)
-        await load.wait()
-        await ClockCycles(dut.$clock, 8)  # what was taken last is in use now
-
+$load
     assert len(STIM) == len(GOLD), f"{len(STIM)} rows in stim.mem, {len(GOLD)} in gold.mem"
     for row in STIM:
         await source.send(row)
@@ -83,6 +76,15 @@ async def every_beat(dut, share):
     assert sink.idle(), "a beat too many"
     assert dut.framing_error.value == 0, f"framing_error is {dut.framing_error.value}, expected 0"
 ''')
+
+_STREAMS = """\
+    for seed, name in enumerate(PARAMETERS, 3):
+        load = stream(AxiStreamSource, f"s_axis_{name}", seed)
+        (row,) = read(name)
+        await load.send(row)
+        await load.wait()
+        await ClockCycles(dut.$clock, 8)  # what was taken last is in use now
+"""
 
 _RUN = Template('''\
 """Build $top and run its cocotb test, in Icarus Verilog or in Verilator.
@@ -180,15 +182,42 @@ def cocotb_files(design, top, style=None):
         of the ``.mem`` files; the Verilog is found in ``../rtl``.
     """
     style = style or Style()
-    loaded = ", ".join(f'"{name}"' for name in design.parameters) if design.store == "ram" else ""
-    comma = "," if loaded.count('"') == 2 else ""
+    if design.control == "none":
+        loaded = tuple(design.parameters) if design.store == "ram" else ()
+        names = ", ".join(f'"{name}"' for name in loaded) + "," * (len(loaded) == 1)
+        own = {
+            "imports": "AxiStreamBus, AxiStreamSink, AxiStreamSource",
+            "parameters": f"PARAMETERS = ({names})"
+            "  # loaded first, each through a stream of its own\n",
+            "inputs": '    inputs = ["s_axis", *(f"s_axis_{name}" for name in PARAMETERS)]\n',
+            "idle": '"clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)',
+            "limit": "1000",
+            "load": _STREAMS,
+        }
+    else:
+        idle = ("awvalid", "wvalid", "bready", "arvalid", "rready")
+        own = {
+            "imports": "AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamSink, AxiStreamSource",
+            "parameters": cocotb_constants(design),
+            "inputs": "",
+            "idle": ", ".join(
+                f'"{name}"'
+                for name in (
+                    "clear",
+                    "m_axis_tready",
+                    "s_axis_tvalid",
+                    *(f"s_axil_{name}" for name in idle),
+                )
+            ),
+            "limit": "1000 + 40 * BEATS * LANES * len(PARAMETERS)",
+            "load": COCOTB,
+        }
     values = {
         "top": top,
         "beats": design.beats,
         "latency": design.latency,
         # Even, since a clock is high for half of it.
         "period_ps": 2 * max(1, round(design.period_ns * 500)),
-        "parameters": f"({loaded}{comma})",
         "clock": style.clock,
         "reset": style.reset,
         "in_reset": int(not style.reset_low),
@@ -197,4 +226,8 @@ def cocotb_files(design, top, style=None):
         # Files that the Verilog reads lie in this folder.
         "test_dir": "\n            test_dir=HERE," if style.tables == "readmemh" else "",
     }
-    return {f"test_{top}.py": _TEST.substitute(values), f"run_{top}.py": _RUN.substitute(values)}
+    own["load"] = Template(own["load"]).substitute(values)
+    return {
+        f"test_{top}.py": _TEST.substitute(values | own),
+        f"run_{top}.py": _RUN.substitute(values),
+    }

@@ -1,5 +1,6 @@
 """The README of a bundle: ports, rate, latency, cost, and how to run every file."""
 
+from hwnorm.hdl.axilite import registers
 from hwnorm.report import check_data
 
 
@@ -54,7 +55,7 @@ Written by hwnorm; what it was made from is in `design.toml`, what a script want
 | port | | bits | |
 |---|---|---|---|
 {ports}
-
+{_register_table(design)}
 Element 0 of a row is in the lowest bits of its first beat. Padding of inputs is ignored, outputs
 are sign extended. A source holds a beat until it is taken and does not wait for `tready`.
 
@@ -98,6 +99,23 @@ def resource_table(facts, design, measured=None):
     return "\n".join(lines) + "\n"
 
 
+def _register_table(design):
+    """The register map, if there is one."""
+    if design.control == "none":
+        return ""
+    rows = "".join(
+        f"| `0x{r.offset:02x}` | `{r.name}` | {r.access} | {r.what} |\n" for r in registers(design)
+    )
+    return f"""
+## Registers
+
+AXI4-Lite, 32 bits, one access at a time; what is not in this table answers SLVERR.
+
+| offset | register | | |
+|---|---|---|---|
+{rows}"""
+
+
 def _parameters(design):
     if not design.parameters:
         return "none"
@@ -119,6 +137,7 @@ def _file_table(top, files):
         (f"constraints/{top}.sdc", "clock for Quartus, Radiant, Gowin EDA and others"),
         (f"vivado/{top}_package.tcl", f"`vivado -mode batch -source vivado/{top}_package.tcl`"),
         (f"quartus/{top}.qip", f"`set_global_assignment -name QIP_FILE quartus/{top}.qip`"),
+        (f"software/{top}_regs.h", "offsets of the registers, for C"),
         (f"templates/{top}_example.v", "an instance in Verilog"),
         (f"templates/{top}_example.vhd", "an instance in VHDL"),
         (f"templates/{top}_litex.py", "a module for LiteX"),
@@ -128,6 +147,8 @@ def _file_table(top, files):
 
     def there(path):
         folder, star, ending = path.partition("*")
-        return not star or any(f.startswith(folder) and f.endswith(ending) for f in files)
+        if star:
+            return any(f.startswith(folder) and f.endswith(ending) for f in files)
+        return path in files or path == "manifest.json"
 
     return "\n".join(f"| `{path}` | {what} |" for path, what in known if there(path))

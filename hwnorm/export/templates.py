@@ -4,6 +4,7 @@ import re
 from string import Template
 
 from hwnorm.hdl.axi import lane_bits
+from hwnorm.hdl.axilite import ADDRESS_BITS, CHANNELS
 
 #: Words that VHDL reserves and a Verilog name may be.
 _VHDL = frozenset(
@@ -65,7 +66,7 @@ Element 0 of a row is in the lowest bits of its first beat.
 from pathlib import Path
 
 from litex.gen import LiteXModule
-from litex.soc.interconnect.axi import AXIStreamInterface
+from litex.soc.interconnect.axi import $imports
 from migen import ClockSignal, Instance, ResetSignal, Signal
 
 
@@ -156,7 +157,18 @@ def _litex(design, top, shell):
         for field in ("data", "valid", "last", "ready"):
             way = from_us if field == "ready" else to_us
             connections.append(f"            {way}_{prefix}_t{field}=self.{ours}.{field},")
+    if shell.control:
+        names.append("control")
+        members.append("        self.control = AXILiteInterface(data_width=32, address_width=32)")
+        for field, _, driven in CHANNELS:
+            channel, name = re.fullmatch("(aw|ar|w|b|r)(.+)", field).groups()
+            way = "o" if driven else "i"
+            low = f"[:{ADDRESS_BITS}]" if name == "addr" else ""
+            connections.append(
+                f"            {way}_s_axil_{field}=self.control.{channel}.{name}{low},"
+            )
     return _LITEX.substitute(
+        imports=f"{'AXILiteInterface, ' * bool(shell.control)}AXIStreamInterface",
         top=top,
         headline=design.headline,
         streams=", ".join(names),

@@ -1,5 +1,6 @@
 """A self-checking test bench in Verilog-2005, with its stimuli and expected rows."""
 
+from hwnorm.export.bench_axilite import verilog_parts
 from hwnorm.hdl.axi import lane_bits
 from hwnorm.hdl.style import Style
 from hwnorm.model import evaluate, parameters_of
@@ -97,7 +98,7 @@ module {top}_tb;
     end
   end
 
-  integer n;
+{load_tasks}  integer n;
   initial begin
     stall = 30;
     seed = 1;
@@ -143,7 +144,7 @@ module {top}_tb;
       wrong = wrong + 1;
       $display("saturated is %b, expected {saturated}", saturated);
     end
-    if (wrong != 0) begin
+{load_final}    if (wrong != 0) begin
       $display("FAIL: %0d errors", wrong);
       $stop;
     end else begin
@@ -180,7 +181,41 @@ def testbench(design, top, x, gamma=None, beta=None, style=None):
     expected = evaluate(design, x, gamma, beta)
     parameters = parameters_of(design, gamma=gamma, beta=beta) if design.store == "ram" else {}
     loads = {name: (design.parameters[name], values) for name, values in parameters.items()}
-    part = dict.fromkeys(("signals", "ports", "memories", "read", "drive"), "")
+    saturated = expected.saturated > 0
+    part = (
+        stream_parts(design, loads)
+        if design.control == "none"
+        else verilog_parts(design, loads, saturated)
+    )
+    text = _TEMPLATE.format(
+        top=top,
+        clock=style.clock,
+        reset=style.reset,
+        level="" if style.reset_low else "!",
+        rows=len(x),
+        beats=design.beats,
+        dim=design.dim,
+        latency=design.latency,
+        half=f"{design.period_ns / 2:g}",
+        s_high=lane_bits(design.x) * design.lanes - 1,
+        m_high=lane_bits(design.y) * design.lanes - 1,
+        saturated=int(saturated),
+        **{f"load_{key}": value for key, value in part.items()},
+    )
+    files = {
+        f"{top}_tb.v": text,
+        "stim.mem": mem_text(x, design.x, design.lanes),
+        "gold.mem": mem_text(expected.y, design.y, design.lanes),
+    }
+    return files | {
+        f"{name}.mem": mem_text(values[None], fmt, design.lanes)
+        for name, (fmt, values) in loads.items()
+    }
+
+
+def stream_parts(design, loads):
+    """What loads parameters through their streams, by the places of the template."""
+    part = dict.fromkeys(("signals", "ports", "memories", "read", "drive", "tasks", "final"), "")
     for name, (fmt, _) in loads.items():
         high = lane_bits(fmt) * design.lanes - 1
         bus = f"s_axis_{name}"
@@ -201,30 +236,7 @@ def testbench(design, top, x, gamma=None, beta=None, style=None):
             f"      while (!{bus}_tready) @(posedge aclk);\n    end\n"
             f"    {bus}_tvalid <= 0;\n    repeat (8) @(posedge aclk);\n"
         )
-    text = _TEMPLATE.format(
-        top=top,
-        clock=style.clock,
-        reset=style.reset,
-        level="" if style.reset_low else "!",
-        rows=len(x),
-        beats=design.beats,
-        dim=design.dim,
-        latency=design.latency,
-        half=f"{design.period_ns / 2:g}",
-        s_high=lane_bits(design.x) * design.lanes - 1,
-        m_high=lane_bits(design.y) * design.lanes - 1,
-        saturated=int(expected.saturated > 0),
-        **{f"load_{key}": value for key, value in part.items()},
-    )
-    files = {
-        f"{top}_tb.v": text,
-        "stim.mem": mem_text(x, design.x, design.lanes),
-        "gold.mem": mem_text(expected.y, design.y, design.lanes),
-    }
-    return files | {
-        f"{name}.mem": mem_text(values[None], fmt, design.lanes)
-        for name, (fmt, values) in loads.items()
-    }
+    return part
 
 
 def mem_text(rows, fmt, lanes):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal
 
 from hwnorm.bits import extend
+from hwnorm.hdl.axilite import CHANNELS, AxiLiteControl
 from hwnorm.hdl.engine import RowEngine
 from hwnorm.hdl.style import Style
 
@@ -39,7 +40,11 @@ class AxiStreamTop(Elaboratable):
         ``aclk``, ``aresetn`` (synchronous, active low), ``s_axis_*``, ``m_axis_*``,
         ``s_axis_gamma_*`` and ``s_axis_beta_*`` where there are such, ``clear``,
         ``framing_error``, ``saturated``. Lanes are padded to whole bytes: the padding of
-        inputs is ignored, outputs are sign extended.
+        inputs is ignored, outputs are sign extended. With ``control = "axilite"``,
+        ``s_axil_*`` takes the place of the streams of parameters.
+    streams : dict of str to tuple
+        Prefix of a stream's ports to the engine's stream and the format of an element.
+    control : hwnorm.hdl.axilite.AxiLiteControl or None
     """
 
     def __init__(self, design, style=None):
@@ -51,7 +56,8 @@ class AxiStreamTop(Elaboratable):
         self.framing_error = Signal(name="framing_error")
         self.saturated = Signal(name="saturated")
         self.streams = {"s_axis": ("i", design.x), "m_axis": ("o", design.y)}
-        if design.store == "ram":
+        self.control = AxiLiteControl(design) if design.control == "axilite" else None
+        if design.store == "ram" and self.control is None:
             for name, fmt in design.parameters.items():
                 self.streams[f"s_axis_{name}"] = (f"i_{name}", fmt)
         self.buses = {
@@ -70,8 +76,14 @@ class AxiStreamTop(Elaboratable):
     @property
     def ports(self):
         buses = [signal for bus in self.buses.values() for signal in bus.values()]
+        registers = [] if self.control is None else self.control.bus.values()
         flags = [self.clear, self.framing_error, self.saturated]
-        return [self.clock, self.reset, *buses, *flags]
+        return [self.clock, self.reset, *buses, *registers, *flags]
+
+    @property
+    def bus_names(self):
+        """Prefixes of the ports that are a bus."""
+        return [*self.buses, *(["s_axil"] if self.control else [])]
 
     @property
     def port_table(self):
@@ -96,6 +108,9 @@ class AxiStreamTop(Elaboratable):
             for field, signal in bus.items():
                 is_input = (name == "o") == (field == "tready")
                 table.append(Port(signal.name, is_input, len(signal), told[field]))
+        if self.control:
+            for field, bits, driven in CHANNELS:
+                table.append(Port(f"s_axil_{field}", not driven, bits, "AXI4-Lite, the registers"))
         return [
             *table,
             Port("clear", True, 1, "clears the two flags"),
@@ -111,10 +126,15 @@ class AxiStreamTop(Elaboratable):
         m.submodules.engine = self.engine
         m.d.comb += [
             domain.rst.eq(~running),
-            self.engine.clear.eq(self.clear),
-            self.framing_error.eq(self.engine.framing_error),
-            self.saturated.eq(self.engine.saturated),
         ]
+        if self.control is None:
+            m.d.comb += [
+                self.engine.clear.eq(self.clear),
+                self.framing_error.eq(self.engine.framing_error),
+                self.saturated.eq(self.engine.saturated),
+            ]
+        else:
+            self._connect_control(m, running)
         for prefix, (name, fmt) in self.streams.items():
             port, bus = getattr(self.engine, name), self.buses[prefix]
             step = lane_bits(fmt)
@@ -136,3 +156,22 @@ class AxiStreamTop(Elaboratable):
             for n in range(self.design.lanes):
                 m.d.comb += port.payload.data[n].eq(bus["tdata"][n * step :][: fmt.width])
         return m
+
+    def _connect_control(self, m, running):
+        m.submodules.control = control = self.control
+        m.d.comb += [
+            control.running.eq(running),
+            control.clear.eq(self.clear),
+            control.framing_error.eq(self.engine.framing_error),
+            control.saturated.eq(self.engine.saturated),
+            self.engine.clear.eq(control.engine_clear),
+            Cat(self.framing_error, self.saturated).eq(control.flags),
+        ]
+        for name, load in control.loads.items():
+            port = getattr(self.engine, f"i_{name}")
+            m.d.comb += [
+                port.valid.eq(load["valid"]),
+                port.payload.last.eq(load["last"]),
+                load["ready"].eq(port.ready),
+            ]
+            m.d.comb += [port.payload.data[n].eq(word) for n, word in enumerate(load["data"])]
