@@ -165,6 +165,42 @@ def test_flags_are_cleared_one_by_one():
         assert ctx.get(block.flags) == 2
         await ctx.tick()
         assert ctx.get(block.flags) == 0
+        # What the engine shows is cleared with it; what it shows a cycle later is new.
+        ctx.set(block.saturated, 1)
+        await ctx.tick()
+        ctx.set(block.clear, 0)
+        assert ctx.get(block.flags) == 2
+        await ctx.tick()
+        ctx.set(block.saturated, 0)
+        assert ctx.get(block.flags) == 2
+        ctx.set(block.clear, 1)
+        ctx.set(block.framing_error, 1)
+        await ctx.tick()
+        ctx.set(block.framing_error, 0)
+        assert ctx.get(block.flags) == 0
+
+    run(check)
+
+
+def test_one_access_at_a_time():
+    async def check(host):
+        ctx, bus = host.ctx, host.bus
+        host.set(awaddr=AT["GAMMA_DATA"], wstrb=15, awvalid=1, wvalid=1)
+        host.set(araddr=AT["DIM"], arvalid=1)
+        await ctx.tick()
+        host.set(araddr=AT["LANES"])
+        for _ in range(3):
+            # Both have been taken, and wait for their answers to be.
+            assert ctx.get(bus["bvalid"])
+            assert ctx.get(bus["rvalid"])
+            for name in ("awready", "wready", "arready"):
+                assert not ctx.get(bus[name]), name
+            assert ctx.get(bus["rdata"]) == 6
+            await ctx.tick()
+        host.set(awvalid=0, wvalid=0, arvalid=0, bready=1, rready=1)
+        await ctx.tick()
+        host.set(bready=0, rready=0)
+        assert await host.read(AT["GAMMA_INDEX"]) == (1, OKAY)
 
     run(check)
 
