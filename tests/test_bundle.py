@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 
 from hwnorm import LayerNorm, RMSNorm
-from hwnorm.export.bundle import LEFT_BEHIND, bundle, checksum, own_and_foreign, write_bundle
+from hwnorm.export.bundle import (
+    LEFT_BEHIND,
+    bundle,
+    checksum,
+    write_bundle,
+)
 from hwnorm.export.readme import resource_table
 from hwnorm.files import write_tree
 from hwnorm.hdl import Style
@@ -319,46 +324,6 @@ def test_manifest_has_a_checksum_of_every_file(made):
     )  # fmt: skip
     for path, text in files.items():
         assert not re.search(r"/(root|home|tmp|usr|work)/|20\d\d-\d\d", text), path
-
-
-def test_an_earlier_bundle_is_replaced(tmp_path):
-    rows = bench_rows(PLAIN, 2)
-    write_bundle(PLAIN, tmp_path / "b", "old", rows, style=Style(tables="readmemh"))
-    (tmp_path / "b/tb/build").mkdir()
-    (tmp_path / "b/tb/build/log").write_text("left by a simulator")
-    files = write_bundle(PLAIN, tmp_path / "b", "later", rows)
-    own, foreign = own_and_foreign(tmp_path / "b")
-    assert (own, foreign) == (files, [])
-    assert "rtl/later.v" in files
-    assert (tmp_path / "b/tb/build/log").exists()
-
-
-@pytest.mark.parametrize("change", ["foreign", "edited", "no manifest", "broken manifest"])
-def test_foreign_files_are_refused(change, tmp_path):
-    rows = bench_rows(PLAIN, 2)
-    folder = tmp_path / "b"
-    if change != "no manifest":
-        write_bundle(PLAIN, folder, "old", rows)
-    path, text = {
-        "foreign": ("notes.txt", "mine"),
-        "edited": ("tb/old_tb.v", "my own bench"),
-        "no manifest": ("src/a/b.v", "mine"),
-        "broken manifest": ("manifest.json", "[1]"),
-    }[change]
-    write_tree(folder, {path: text})
-    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    named = "README.md and 16 more" if change == "broken manifest" else re.escape(path)
-    with pytest.raises(
-        ValueError,
-        match=rf"^output .*b must hold nothing but an earlier bundle, unless --force is given, "
-        rf"got {named}$",
-    ):
-        write_bundle(PLAIN, folder, "old", rows)
-    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
-    files = write_bundle(PLAIN, folder, "old", rows, force=True)
-    if path not in files:
-        assert (folder / path).read_text() == text
-    assert own_and_foreign(folder)[0] == files
 
 
 @pytest.mark.parametrize(

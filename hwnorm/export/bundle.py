@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from hwnorm.design import dumps
@@ -132,8 +133,8 @@ def manifest(design, top, x, gamma=None, beta=None):
     }
 
 
-def own_and_foreign(folder):
-    """The files in a folder that a bundle wrote and nobody has changed, and all others.
+def own_files(folder):
+    """The files in a folder that a bundle wrote and nobody has changed since.
 
     Parameters
     ----------
@@ -141,27 +142,39 @@ def own_and_foreign(folder):
 
     Returns
     -------
-    list of str, list of str
-        Relative paths. What simulators leave behind is in neither.
+    list of str
+        Relative paths.
     """
     folder = Path(folder)
     try:
         facts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        written = dict(facts["files"])
+        written = sorted(dict(facts["files"]).items())
     except (OSError, ValueError, KeyError, TypeError):
-        written = {}
-    own, foreign = [], []
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if path.is_dir() or LEFT_BEHIND & set(name.parts):
+        return []
+    own = ["manifest.json"]
+    for name, expected in written:
+        path = folder / name
+        inside = path.resolve().is_relative_to(folder.resolve())
+        try:
+            if inside and hashlib.sha256(path.read_bytes()).hexdigest() == expected:
+                own.append(name)
+        except OSError:
             continue
-        if name.as_posix() == "manifest.json":
-            known = bool(written)
-        else:
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
-            known = written.get(name.as_posix()) == found
-        (own if known else foreign).append(name.as_posix())
-    return own, foreign
+    return sorted(own)
+
+
+def first_foreign(folder, own):
+    """The first file in a folder that is not among `own` nor left behind by a simulator, or None.
+
+    It is looked for no further: the folder may be anything.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - LEFT_BEHIND)
+        for name in sorted(set(names) - LEFT_BEHIND):
+            path = (Path(place) / name).relative_to(folder).as_posix()
+            if path not in own:
+                return path
+    return None
 
 
 def write_bundle(design, folder, name, x, gamma=None, beta=None, style=None, force=False):
@@ -181,12 +194,11 @@ def write_bundle(design, folder, name, x, gamma=None, beta=None, style=None, for
     ValueError
         If the folder holds such files and `force` is not given, or cannot be written to.
     """
-    own, foreign = own_and_foreign(folder)
-    if foreign and not force:
-        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+    own = own_files(folder)
+    if not force and (foreign := first_foreign(folder, own)):
         raise ValueError(
             f"output {folder} must hold nothing but an earlier bundle, unless --force is given, "
-            f"got {foreign[0]}{more}"
+            f"got {foreign}"
         )
     files = bundle(design, name, x, gamma, beta, style)
     write_tree(folder, files)
