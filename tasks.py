@@ -69,7 +69,13 @@ def try_more_judges():
     if not shutil.which("ghdl"):
         commands.append([*sudo, "apt-get", "install", "-y", "-qq", "ghdl-mcode"])
     for command in commands:
-        if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, check=False, timeout=120
+            ).returncode
+        except (OSError, subprocess.TimeoutExpired):
+            done = 1
+        if done:
             print(f"not available here: {' '.join(command)}", file=sys.stderr)
 
 

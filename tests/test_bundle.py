@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hwnorm import LayerNorm, RMSNorm
+from hwnorm.design import parse
 from hwnorm.export.bundle import (
     LEFT_BEHIND,
     bundle,
@@ -113,6 +114,25 @@ def test_benches_run_from_their_folder(made):
         code, text = run([sys.executable, "run_narrow.py"], folder / "tb", PYTEST_CURRENT_TEST="")
         assert code == 0, text
         assert "TESTS=2 PASS=2 FAIL=0" in text
+
+
+def test_yosys_finds_tables_beside_the_verilog(made, tmp_path):
+    folder, style = made
+    commands = "; ".join([f"read_verilog {folder}/rtl/narrow.v", "hierarchy -top narrow", "proc"])
+    program = (
+        "import sys\nfrom pyosys import libyosys\ndesign = libyosys.Design()\n"
+        "for command in sys.argv[1].split('; '):\n    libyosys.run_pass(command, design)\n"
+    )
+    code, text = run([sys.executable, "-c", program, commands], tmp_path)
+    assert code == 0, text
+    if style.tables == "readmemh":
+        (folder / "rtl" / "narrow_store_beta_memory.mem").rename(tmp_path / "moved")
+        try:
+            code, text = run([sys.executable, "-c", program, commands], tmp_path / "..")
+            assert "Can not open file" in text
+            assert code != 0
+        finally:
+            (tmp_path / "moved").rename(folder / "rtl" / "narrow_store_beta_memory.mem")
 
 
 def test_a_changed_table_file_is_noticed(tmp_path):
@@ -319,6 +339,7 @@ def test_manifest_has_a_checksum_of_every_file(made):
     }
     del files["manifest.json"]
     assert facts["files"] == {path: checksum(text) for path, text in files.items()}
+    assert parse(files["design.toml"]) in (SMALL, DESIGNS["registers"])
     assert (facts["profile"], facts["clock"], facts["reset"]) == (
         style.profile, style.clock, style.reset,
     )  # fmt: skip
