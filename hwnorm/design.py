@@ -24,6 +24,7 @@ _TOP = {
     "gamma_init": (str, list),
     "beta_init": (str, list),
     "period_ns": _NUMBER,
+    "control": str,
 }
 _FORMAT = dict.fromkeys(("x", "y", "gamma", "beta", "rounding", "overflow"), str)
 _RSQRT = {"method": str, "segments": int, "guard_bits": int}
@@ -211,6 +212,7 @@ eps = 1e-5                # added to the {mean}
 # store = "ram"           # ram: parameters are loaded through a stream; rom: constants
 # gamma_init = "g.npy"    # initial contents; without, gamma is 1
 # period_ns = 8.0         # clock budget: shorter means more pipeline registers
+# control = "none"        # axilite: registers for flags and parameters
 
 [format]                  # s16/8: signed, 16 bits, of which 8 fraction
 x = "s16/8"

@@ -5,10 +5,14 @@ pytest loads it in every run, so it imports what it needs only when a test or an
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 _FAILED = pytest.StashKey[bool]()
+
+#: Of a test that is not parametrised.
+_NONE = SimpleNamespace(params={})
 
 
 def pytest_addoption(parser):
@@ -55,7 +59,8 @@ def pytest_generate_tests(metafunc):
     marks = metafunc.definition.iter_markers("parametrize")
     # A test that is parametrised over engines of its own keeps them.
     own = any("hwnorm_engine" in mark.args[0] for mark in marks if mark.args)
-    if "hwnorm_engine" in metafunc.fixturenames and not own:
+    chosen = metafunc.config.getoption("--hwnorm-engine") is not None
+    if "hwnorm_engine" in metafunc.fixturenames and chosen and not own:
         metafunc.parametrize("hwnorm_engine", _engines(metafunc.config), indirect=True)
 
 
@@ -88,7 +93,8 @@ def _hwnorm_settings(request, hwnorm_engine, hwnorm_seed):
     written = []
 
     # Nobody has chosen: then the simulation may, which Verilog of one's own needs.
-    free = request.config.getoption("--hwnorm-engine") is None and hwnorm_engine == "pysim"
+    chosen = request.config.getoption("--hwnorm-engine") is not None
+    free = not chosen and "hwnorm_engine" not in getattr(request.node, "callspec", _NONE).params
 
     def complete(given):
         chosen = {} if free and given.get("verilog") else {"engine": hwnorm_engine}

@@ -207,10 +207,10 @@ def test_failing_bits_leave_report_reproducer_and_waves(run, pytester):
             "E *RTL (pysim) and model must agree: * of 32 elements differ",
             "E *reproducer: *hwnorm-1",
             "E *hwnorm sim design.toml --data data.npz * --seed 7",
-            "E *waves: *test_it.py-test_a-pysim-1.vcd",
+            "E *waves: *test_it.py-test_a-1.vcd",
         ]
     )
-    assert (pytester.path / "tmp/test_a_pysim_0/hwnorm-1/data.npz").exists()
+    assert (pytester.path / "tmp/test_a0/hwnorm-1/data.npz").exists()
     # The report speaks; the insides of the assertion do not.
     result.stdout.no_fnmatch_line("*bitexact.py*")
 

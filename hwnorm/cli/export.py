@@ -1,4 +1,4 @@
-"""Commands that write files for other tools: lut, verilog."""
+"""Commands that write files for other tools: lut, verilog, fusesoc."""
 
 from pathlib import Path
 
@@ -15,10 +15,20 @@ from hwnorm.cli.base import (
     seed_option,
 )
 from hwnorm.design import load
-from hwnorm.export import TABLE_FORMATS, design_tables, table_files, write_bundle
+from hwnorm.export import (
+    TABLE_FORMATS,
+    design_tables,
+    generate,
+    table_files,
+    write_bundle,
+)
 from hwnorm.files import write_tree
+from hwnorm.hdl.style import CLOCKS, PROFILES, RESETS, TABLES, Style
 from hwnorm.rows import Layer, bench_rows
 from hwnorm.tables import Table
+
+#: The folder that FuseSoC takes as a library.
+LIBRARY = Path(__file__).resolve().parent / "fusesoc"
 
 
 @commands.command()
@@ -75,22 +85,51 @@ def lut(design, function, method, segments, arg_bits, frac, kinds, output, as_js
 @design_argument
 @click.option("-o", "--output", required=True, metavar="DIR")
 @click.option("--name", help="Of the top module; without, from DESIGN.")
+@click.option(
+    "--profile", type=click.Choice(list(PROFILES)), default="generic", show_default=True,
+    help="Whose attributes memories, multipliers and ports carry.",
+)  # fmt: skip
+@click.option(
+    "--tables", type=click.Choice(TABLES), default="embedded", show_default=True,
+    help="Memory contents in the Verilog, or in files.",
+)  # fmt: skip
+@click.option(
+    "--clock", type=click.Choice(CLOCKS), default="aclk", show_default=True, help="Its port."
+)
+@click.option(
+    "--reset", type=click.Choice(RESETS), default="aresetn", show_default=True,
+    help="Active low if it ends in n.",
+)  # fmt: skip
 @click.option("--rows", type=click.IntRange(1), default=16, show_default=True, help="In the bench.")
 @data_option
 @seed_option
+@click.option("--force", is_flag=True, help="Also into a folder with other files.")
 @as_json
-def verilog(design, output, name, rows, data, seed, as_json):
-    """Write DESIGN as Verilog with a self-checking test bench and a manifest."""
+def verilog(design, output, name, profile, tables, clock, reset, rows, data, seed, force, as_json):
+    """Write DESIGN as Verilog with test benches and files for other tools."""
     name = name or Path(design).stem
+    style = Style(profile, tables, clock, reset)
     design = load(design)
     if data is None:
         layers = [Layer("corner and random rows", bench_rows(design, rows, seed))]
     else:
         layers = layers_of(design, data, None, seed)[0]
     _, x, given = bench_of(design, layers, rows)
-    files = write_bundle(design, output, name, x, **given)
+    files = write_bundle(design, output, name, x, **given, style=style, force=force)
     print_result(
         as_json,
         {"folder": output, "files": files, "latency_cycles": design.latency},
         "\n".join([design.headline, *(f"{output}/{file}" for file in files)]),
     )
+
+
+@commands.command()
+@click.argument("request", required=False)
+@as_json
+def fusesoc(request, as_json):
+    """Print the FuseSoC library with the generator hwnorm; with REQUEST, be that generator."""
+    if request is None:
+        print_result(as_json, {"library": str(LIBRARY)}, str(LIBRARY))
+        return
+    design, files = generate(request, ".")
+    print_result(as_json, {"files": files}, f"{design.headline}: {len(files)} files")

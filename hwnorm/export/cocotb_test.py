@@ -2,6 +2,9 @@
 
 from string import Template
 
+from hwnorm.export.bench_axilite import COCOTB, cocotb_constants
+from hwnorm.hdl.style import Style
+
 _TEST = Template('''\
 """cocotb test of $top: feeds stim.mem, compares with gold.mem."""
 
@@ -12,13 +15,12 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
-from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
+from cocotbext.axi import $imports
 
 BEATS = $beats  # of a row
 LATENCY = $latency  # cycles
 PERIOD_PS = $period_ps
-PARAMETERS = $parameters  # loaded first, each through a stream of its own
-
+$parameters
 
 def read(name):
     """The rows of a .mem file next to this one: lists of beats."""
@@ -28,7 +30,7 @@ def read(name):
 
 
 STIM, GOLD = read("stim"), read("gold")
-LIMIT_PS = PERIOD_PS * (1000 + 40 * (len(STIM) * BEATS + LATENCY))
+LIMIT_PS = PERIOD_PS * ($limit + 40 * (len(STIM) * BEATS + LATENCY))
 
 
 def pauses(share, seed):
@@ -43,29 +45,23 @@ def pauses(share, seed):
 async def every_beat(dut, share):
     """Every beat and every tlast is as expected, with this share of pauses on both sides."""
     dut._log.setLevel(logging.WARNING)  # or every frame is logged
-    inputs = ["s_axis", *(f"s_axis_{name}" for name in PARAMETERS)]
-    for signal in ("aresetn", "clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)):
+$inputs    dut.$reset.value = $in_reset
+    for signal in ($idle):
         getattr(dut, signal).value = 0
-    Clock(dut.aclk, PERIOD_PS, unit="ps").start()
-    await ClockCycles(dut.aclk, 4)
-    dut.aresetn.value = 1
-    await ClockCycles(dut.aclk, 1)
+    Clock(dut.$clock, PERIOD_PS, unit="ps").start()
+    await ClockCycles(dut.$clock, 4)
+    dut.$reset.value = $running
+    await ClockCycles(dut.$clock, 1)
 
     def stream(kind, prefix, seed):
         # One byte lane: an item of a frame is a whole beat.
         bus = AxiStreamBus.from_prefix(dut, prefix)
-        end = kind(bus, dut.aclk, dut.aresetn, reset_active_level=False, byte_lanes=1)
+        end = kind(bus, dut.$clock, dut.$reset, reset_active_level=$active, byte_lanes=1)
         end.set_pause_generator(pauses(share, seed))
         return end
 
     source, sink = stream(AxiStreamSource, "s_axis", 1), stream(AxiStreamSink, "m_axis", 2)
-    for seed, name in enumerate(PARAMETERS, 3):
-        load = stream(AxiStreamSource, f"s_axis_{name}", seed)
-        (row,) = read(name)
-        await load.send(row)
-        await load.wait()
-        await ClockCycles(dut.aclk, 8)  # what was taken last is in use now
-
+$load
     assert len(STIM) == len(GOLD), f"{len(STIM)} rows in stim.mem, {len(GOLD)} in gold.mem"
     for row in STIM:
         await source.send(row)
@@ -75,11 +71,20 @@ async def every_beat(dut, share):
             assert value == good, f"row {n} beat {beat}: got {value:x}, expected {good:x}"
         assert len(got) == len(expected), f"row {n}: tlast must be at beat {BEATS}, got {len(got)}"
 
-    await ClockCycles(dut.aclk, 64 + LATENCY)
+    await ClockCycles(dut.$clock, 64 + LATENCY)
     assert sink.empty(), "a row too many"
     assert sink.idle(), "a beat too many"
     assert dut.framing_error.value == 0, f"framing_error is {dut.framing_error.value}, expected 0"
 ''')
+
+_STREAMS = """\
+    for seed, name in enumerate(PARAMETERS, 3):
+        load = stream(AxiStreamSource, f"s_axis_{name}", seed)
+        (row,) = read(name)
+        await load.send(row)
+        await load.wait()
+        await ClockCycles(dut.$clock, 8)  # what was taken last is in use now
+"""
 
 _RUN = Template('''\
 """Build $top and run its cocotb test, in Icarus Verilog or in Verilator.
@@ -129,7 +134,7 @@ def run(simulator):
         results = runner.test(
             test_module=f"test_{TOP}",
             hdl_toplevel=TOP,
-            build_dir=folder,
+            build_dir=folder,$test_dir
             results_xml=str(folder / "results.xml"),
         )
     return get_results(results)
@@ -159,7 +164,7 @@ if __name__ == "__main__":
 ''')
 
 
-def cocotb_files(design, top):
+def cocotb_files(design, top, style=None):
     """A cocotb test for the files of :func:`hwnorm.export.testbench.testbench`, and its runner.
 
     Parameters
@@ -167,6 +172,8 @@ def cocotb_files(design, top):
     design : hwnorm.Norm
     top : str
         Name of the Verilog module.
+    style : hwnorm.hdl.style.Style or None
+        Of the Verilog.
 
     Returns
     -------
@@ -174,14 +181,53 @@ def cocotb_files(design, top):
         File name to text: ``test_<top>.py`` and ``run_<top>.py``. They belong into the folder
         of the ``.mem`` files; the Verilog is found in ``../rtl``.
     """
-    loaded = ", ".join(f'"{name}"' for name in design.parameters) if design.store == "ram" else ""
-    comma = "," if loaded.count('"') == 2 else ""
+    style = style or Style()
+    if design.control == "none":
+        loaded = tuple(design.parameters) if design.store == "ram" else ()
+        names = ", ".join(f'"{name}"' for name in loaded) + "," * (len(loaded) == 1)
+        own = {
+            "imports": "AxiStreamBus, AxiStreamSink, AxiStreamSource",
+            "parameters": f"PARAMETERS = ({names})"
+            "  # loaded first, each through a stream of its own\n",
+            "inputs": '    inputs = ["s_axis", *(f"s_axis_{name}" for name in PARAMETERS)]\n',
+            "idle": '"clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)',
+            "limit": "1000",
+            "load": _STREAMS,
+        }
+    else:
+        idle = ("awvalid", "wvalid", "bready", "arvalid", "rready")
+        own = {
+            "imports": "AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamSink, AxiStreamSource",
+            "parameters": cocotb_constants(design),
+            "inputs": "",
+            "idle": ", ".join(
+                f'"{name}"'
+                for name in (
+                    "clear",
+                    "m_axis_tready",
+                    "s_axis_tvalid",
+                    *(f"s_axil_{name}" for name in idle),
+                )
+            ),
+            "limit": "1000 + 40 * BEATS * LANES * len(PARAMETERS)",
+            "load": COCOTB,
+        }
     values = {
         "top": top,
         "beats": design.beats,
         "latency": design.latency,
         # Even, since a clock is high for half of it.
         "period_ps": 2 * max(1, round(design.period_ns * 500)),
-        "parameters": f"({loaded}{comma})",
+        "clock": style.clock,
+        "reset": style.reset,
+        "in_reset": int(not style.reset_low),
+        "running": int(style.reset_low),
+        "active": not style.reset_low,
+        # Files that the Verilog reads lie in this folder.
+        "test_dir": "\n            test_dir=HERE," if style.tables == "readmemh" else "",
     }
-    return {f"test_{top}.py": _TEST.substitute(values), f"run_{top}.py": _RUN.substitute(values)}
+    own["load"] = Template(own["load"]).substitute(values)
+    return {
+        f"test_{top}.py": _TEST.substitute(values | own),
+        f"run_{top}.py": _RUN.substitute(values),
+    }

@@ -23,8 +23,28 @@ def _hex(value, width):
     return format(value & (1 << width) - 1, f"0{(width + 3) // 4}x")
 
 
+def mem_words(values, width):
+    """Words as a ``.mem`` file for ``$readmemh``, one a line."""
+    return "".join(f"{_hex(v, width)}\n" for v in values)
+
+
+def coe_words(values, width):
+    """Words as a ``.coe`` file, for memory cores of Vivado."""
+    body = ",\n".join(_hex(v, width) for v in values)
+    return f"memory_initialization_radix=16;\nmemory_initialization_vector=\n{body};\n"
+
+
+def mif_words(values, width):
+    """Words as a ``.mif`` file, for memory cores of Quartus."""
+    rows = "".join(f"{n} : {_hex(v, width)};\n" for n, v in enumerate(values))
+    return (
+        f"DEPTH = {len(values)};\nWIDTH = {width};\n"
+        f"ADDRESS_RADIX = DEC;\nDATA_RADIX = HEX;\nCONTENT BEGIN\n{rows}END;\n"
+    )
+
+
 def _mem(column):
-    return "".join(f"{_hex(v, column.fmt.width)}\n" for v in column.values)
+    return mem_words(column.values, column.fmt.width)
 
 
 def _hex_words(column):
@@ -32,16 +52,11 @@ def _hex_words(column):
 
 
 def _coe(column):
-    body = ",\n".join(_hex(v, column.fmt.width) for v in column.values)
-    return f"memory_initialization_radix=16;\nmemory_initialization_vector=\n{body};\n"
+    return coe_words(column.values, column.fmt.width)
 
 
 def _mif(column):
-    rows = "".join(f"{n} : {_hex(v, column.fmt.width)};\n" for n, v in enumerate(column.values))
-    return (
-        f"DEPTH = {len(column.values)};\nWIDTH = {column.fmt.width};\n"
-        f"ADDRESS_RADIX = DEC;\nDATA_RADIX = HEX;\nCONTENT BEGIN\n{rows}END;\n"
-    )
+    return mif_words(column.values, column.fmt.width)
 
 
 def _csv(column):

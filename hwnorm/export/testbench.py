@@ -1,6 +1,8 @@
 """A self-checking test bench in Verilog-2005, with its stimuli and expected rows."""
 
+from hwnorm.export.bench_axilite import verilog_parts
 from hwnorm.hdl.axi import lane_bits
+from hwnorm.hdl.style import Style
 from hwnorm.model import evaluate, parameters_of
 
 _TEMPLATE = """\
@@ -31,7 +33,7 @@ module {top}_tb;
   reg  m_axis_tready = 0;
 {load_signals}
   {top} dut (
-    .aclk(aclk), .aresetn(aresetn),
+    .{clock}(aclk), .{reset}({level}aresetn),
     .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
     .s_axis_tready(s_axis_tready), .s_axis_tlast(s_axis_tlast),
     .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid),
@@ -96,7 +98,7 @@ module {top}_tb;
     end
   end
 
-  integer n;
+{load_tasks}  integer n;
   initial begin
     stall = 30;
     seed = 1;
@@ -142,7 +144,7 @@ module {top}_tb;
       wrong = wrong + 1;
       $display("saturated is %b, expected {saturated}", saturated);
     end
-    if (wrong != 0) begin
+{load_final}    if (wrong != 0) begin
       $display("FAIL: %0d errors", wrong);
       $stop;
     end else begin
@@ -154,7 +156,7 @@ endmodule
 """
 
 
-def testbench(design, top, x, gamma=None, beta=None):
+def testbench(design, top, x, gamma=None, beta=None, style=None):
     """The test bench of a design's Verilog.
 
     Parameters
@@ -166,6 +168,8 @@ def testbench(design, top, x, gamma=None, beta=None):
         Stimuli.
     gamma, beta : numpy.ndarray of int or None, (dim,)
         Loaded through their streams first, if the design stores in RAM.
+    style : hwnorm.hdl.style.Style or None
+        Of the Verilog.
 
     Returns
     -------
@@ -173,10 +177,45 @@ def testbench(design, top, x, gamma=None, beta=None):
         File name to text: ``<top>_tb.v``, ``stim.mem``, ``gold.mem`` and one ``.mem`` a
         parameter.
     """
+    style = style or Style()
     expected = evaluate(design, x, gamma, beta)
     parameters = parameters_of(design, gamma=gamma, beta=beta) if design.store == "ram" else {}
     loads = {name: (design.parameters[name], values) for name, values in parameters.items()}
-    part = dict.fromkeys(("signals", "ports", "memories", "read", "drive"), "")
+    saturated = expected.saturated > 0
+    part = (
+        stream_parts(design, loads)
+        if design.control == "none"
+        else verilog_parts(design, loads, saturated)
+    )
+    text = _TEMPLATE.format(
+        top=top,
+        clock=style.clock,
+        reset=style.reset,
+        level="" if style.reset_low else "!",
+        rows=len(x),
+        beats=design.beats,
+        dim=design.dim,
+        latency=design.latency,
+        half=f"{design.period_ns / 2:g}",
+        s_high=lane_bits(design.x) * design.lanes - 1,
+        m_high=lane_bits(design.y) * design.lanes - 1,
+        saturated=int(saturated),
+        **{f"load_{key}": value for key, value in part.items()},
+    )
+    files = {
+        f"{top}_tb.v": text,
+        "stim.mem": mem_text(x, design.x, design.lanes),
+        "gold.mem": mem_text(expected.y, design.y, design.lanes),
+    }
+    return files | {
+        f"{name}.mem": mem_text(values[None], fmt, design.lanes)
+        for name, (fmt, values) in loads.items()
+    }
+
+
+def stream_parts(design, loads):
+    """What loads parameters through their streams, by the places of the template."""
+    part = dict.fromkeys(("signals", "ports", "memories", "read", "drive", "tasks", "final"), "")
     for name, (fmt, _) in loads.items():
         high = lane_bits(fmt) * design.lanes - 1
         bus = f"s_axis_{name}"
@@ -197,27 +236,7 @@ def testbench(design, top, x, gamma=None, beta=None):
             f"      while (!{bus}_tready) @(posedge aclk);\n    end\n"
             f"    {bus}_tvalid <= 0;\n    repeat (8) @(posedge aclk);\n"
         )
-    text = _TEMPLATE.format(
-        top=top,
-        rows=len(x),
-        beats=design.beats,
-        dim=design.dim,
-        latency=design.latency,
-        half=f"{design.period_ns / 2:g}",
-        s_high=lane_bits(design.x) * design.lanes - 1,
-        m_high=lane_bits(design.y) * design.lanes - 1,
-        saturated=int(expected.saturated > 0),
-        **{f"load_{key}": value for key, value in part.items()},
-    )
-    files = {
-        f"{top}_tb.v": text,
-        "stim.mem": mem_text(x, design.x, design.lanes),
-        "gold.mem": mem_text(expected.y, design.y, design.lanes),
-    }
-    return files | {
-        f"{name}.mem": mem_text(values[None], fmt, design.lanes)
-        for name, (fmt, values) in loads.items()
-    }
+    return part
 
 
 def mem_text(rows, fmt, lanes):

@@ -2,6 +2,7 @@
 
 from hwnorm.hdl.axi import AxiStreamTop
 from hwnorm.hdl.engine import RowEngine
+from hwnorm.hdl.style import Style
 from hwnorm.hdl.verilog import top_name, verilog
 
-__all__ = ["AxiStreamTop", "RowEngine", "top_name", "verilog"]
+__all__ = ["AxiStreamTop", "RowEngine", "Style", "top_name", "verilog"]

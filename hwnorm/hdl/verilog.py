@@ -3,10 +3,13 @@
 import os
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from amaranth.back import verilog as back
 
 from hwnorm.hdl.axi import AxiStreamTop
+from hwnorm.hdl.decorate import decorate
+from hwnorm.hdl.style import Style
 
 #: Lint rules that generated code breaks by its nature, and why that is harmless.
 WAIVERS = {
@@ -72,14 +75,16 @@ def top_name(name):
     return f"{plain}_top" if plain in _VERILOG | _SYSTEMVERILOG else plain
 
 
-def verilog(design, name=None, component=None):
-    """The design as Verilog-2005, with AXI4-Stream ports and its tables inside.
+def verilog(design, name=None, style=None, component=None):
+    """The design as Verilog-2001, with AXI4-Stream ports and its tables inside.
 
     Parameters
     ----------
     design : hwnorm.Norm
     name : str or None
         Of the top module; None: made of norm and dim.
+    style : hwnorm.hdl.style.Style or None
+        Attributes, tables, names of clock and reset; None: plain, for any tool.
     component : amaranth.lib.wiring.Component or None
         Hardware to be exported instead of the design's own; it has the ports of
         `hwnorm.component`.
@@ -87,16 +92,41 @@ def verilog(design, name=None, component=None):
     Returns
     -------
     str
-        The same text for the same design.
+        The same text for the same arguments.
 
     Raises
     ------
     ValueError
         If the design has a model only.
     """
+    return export(design, name, style, component).text
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A design as Verilog, and what else a bundle needs of it.
+
+    Parameters
+    ----------
+    text : str
+    contents : dict of str to hwnorm.hdl.decorate.Contents
+        What the text reads from files, by their names without the ``.mem``; none unless the
+        style's ``tables`` is ``readmemh``.
+    shell : hwnorm.hdl.AxiStreamTop
+        The top level, with its ports.
+    """
+
+    text: str
+    contents: dict
+    shell: AxiStreamTop
+
+
+def export(design, name=None, style=None, component=None):
+    """As `verilog`, with memory contents and ports: an `Exported`."""
     design.require_hardware()
+    style = style or Style()
     top = top_name(name or f"{design.kind}_{design.dim}")
-    shell = AxiStreamTop(design, component)
+    shell = AxiStreamTop(design, style, component)
     with builtin_yosys():
         text = back.convert(
             shell, name=top, ports=shell.ports, emit_src=False, strip_internal_attrs=True
@@ -106,7 +136,9 @@ def verilog(design, name=None, component=None):
     text = re.sub(r"^ *\(\*[^*]*\*\)\n", "", text, flags=re.M)
     text = _plain_names(text)
     text = _plain_declarations(text, top)
-    return _header(design, top) + text + "".join(f"// verilator lint_on {r}\n" for r in WAIVERS)
+    text, contents = decorate(text, top, style, shell.port_table)
+    text = _header(design, top) + text + "".join(f"// verilator lint_on {r}\n" for r in WAIVERS)
+    return Exported(text, contents, shell)
 
 
 def _plain_names(text):

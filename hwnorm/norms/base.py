@@ -84,6 +84,8 @@ class Norm:
     log : LogTables
     period_ns : float
         Clock budget of the pipelines.
+    control : str
+        Of the Verilog: ``none``, or ``axilite``: registers for flags and parameters.
 
     Raises
     ------
@@ -117,6 +119,7 @@ class Norm:
     rsqrt: Rsqrt = Rsqrt()
     log: LogTables = LogTables()
     period_ns: float = 8.0
+    control: str = "none"
 
     def __post_init__(self):
         for name in ("x", "y", "gamma", "beta"):
@@ -192,6 +195,7 @@ class Norm:
                 raise ValueError(f"format.{name} is not a parameter of {self.kind}")
         for name, value, choices in (
             ("store", self.store, ("ram", "rom")),
+            ("control", self.control, ("none", "axilite")),
             ("rounding", self.rounding, ROUNDINGS),
             ("overflow", self.overflow, OVERFLOWS),
             ("rsqrt.method", self.rsqrt.method, self.all_methods()),

@@ -1,6 +1,6 @@
 """What all simulation engines have in common."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +131,9 @@ def simulate(
         If the hardware stops giving rows (a `SimulationError` as well).
     """
     design.require_hardware()
+    if design.control != "none":
+        # The engine is what is simulated, not the registers around it.
+        design = replace(design, control="none")
     dut = make_dut(design, verilog, top, component)
     engine = usable_engine(engine, verilog is not None)
     waves = _waves(engine, vcd, fst)

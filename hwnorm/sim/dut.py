@@ -45,7 +45,7 @@ class Dut:
     @property
     def shell(self):
         """The same behind the ports of the exported Verilog."""
-        return AxiStreamTop(self.design, self.component)
+        return AxiStreamTop(self.design, component=self.component)
 
     @property
     def folder(self):
@@ -56,7 +56,7 @@ class Dut:
     def texts(self):
         """The Verilog: file name to text."""
         if not self.files:
-            return {"dut.v": verilog(self.design, "dut", self.component)}
+            return {"dut.v": verilog(self.design, "dut", component=self.component)}
         return {f"{n}_{path.name}": _read(path) for n, path in enumerate(self.files)}
 
     @property

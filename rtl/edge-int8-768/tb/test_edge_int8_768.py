@@ -39,7 +39,8 @@ async def every_beat(dut, share):
     """Every beat and every tlast is as expected, with this share of pauses on both sides."""
     dut._log.setLevel(logging.WARNING)  # or every frame is logged
     inputs = ["s_axis", *(f"s_axis_{name}" for name in PARAMETERS)]
-    for signal in ("aresetn", "clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)):
+    dut.aresetn.value = 0
+    for signal in ("clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)):
         getattr(dut, signal).value = 0
     Clock(dut.aclk, PERIOD_PS, unit="ps").start()
     await ClockCycles(dut.aclk, 4)

@@ -1,0 +1,3 @@
+# Out-of-context clock of tiny_64: the period that its pipelines were laid out for.
+# set_property USED_IN {synthesis implementation out_of_context} [get_files tiny_64_ooc.xdc]
+create_clock -name aclk -period 8.000 [get_ports aclk]

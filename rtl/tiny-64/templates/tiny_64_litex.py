@@ -1,0 +1,40 @@
+"""A LiteX module of tiny_64.
+
+Its streams are sink, source.
+Element 0 of a row is in the lowest bits of its first beat.
+"""
+
+from pathlib import Path
+
+from litex.gen import LiteXModule
+from litex.soc.interconnect.axi import AXIStreamInterface
+from migen import ClockSignal, Instance, ResetSignal, Signal
+
+
+class Norm(LiteXModule):
+    """rmsnorm, dim 64, 4 lanes, x s16/8, y s16/12, rsqrt linear."""
+
+    def __init__(self, platform):
+        self.clear = Signal()
+        self.framing_error = Signal()
+        self.saturated = Signal()
+        self.sink = AXIStreamInterface(data_width=64)
+        self.source = AXIStreamInterface(data_width=64)
+        self.specials += Instance(
+            "tiny_64",
+            i_aclk=ClockSignal("sys"),
+            i_aresetn=~ResetSignal("sys"),
+            i_s_axis_tdata=self.sink.data,
+            i_s_axis_tvalid=self.sink.valid,
+            i_s_axis_tlast=self.sink.last,
+            o_s_axis_tready=self.sink.ready,
+            o_m_axis_tdata=self.source.data,
+            o_m_axis_tvalid=self.source.valid,
+            o_m_axis_tlast=self.source.last,
+            i_m_axis_tready=self.source.ready,
+            i_clear=self.clear,
+            o_framing_error=self.framing_error,
+            o_saturated=self.saturated,
+        )
+        rtl = Path(__file__).resolve().parent.parent / "rtl"
+        platform.add_source(str(rtl / "tiny_64.v"))
