@@ -1,8 +1,8 @@
 """Set up and run, with nothing but Python 3.11 or newer: python3 tasks.py TASK
 
 Tasks: demo (the tour), test (all that CI runs), regenerate (rtl/ and luts/), setup (.venv only).
-Everything is installed into .venv. The tests also need Icarus Verilog, which is installed by
-apt-get where it is missing; GHDL and the distribution's Yosys are tried, and used if they come.
+Everything is installed into .venv. The tests also need some compilers of the system, which are
+installed by apt-get where they are missing.
 """
 
 import hashlib
@@ -39,36 +39,36 @@ def setup():
     stamp.write_text(state)
 
 
-def install_icarus():
-    """Install Icarus Verilog where it is missing."""
-    if shutil.which("iverilog"):
+#: What the tests need of the system: program to package.
+JUDGES = {"g++": "g++", "iverilog": "iverilog", "ghdl": "ghdl-mcode", "tclsh": "tcl"}
+
+
+def install_judges():
+    """Install the compilers that the tests hold our files against, where they are missing."""
+    missing = {program: name for program, name in JUDGES.items() if not shutil.which(program)}
+    if not missing:
         return
     if not shutil.which("apt-get"):
-        sys.exit("tests need Icarus Verilog (iverilog) on the PATH, got none; please install it")
+        sys.exit(f"tests need {', '.join(missing)} on the PATH, got none; please install them")
     sudo = [] if os.geteuid() == 0 else ["sudo"]
     run(*sudo, "apt-get", "update", "-qq")
-    run(*sudo, "apt-get", "install", "-y", "-qq", "iverilog")
+    run(*sudo, "apt-get", "install", "-y", "-qq", *missing.values())
 
 
-def try_more_judges():
-    """Get GHDL and an old Yosys: more tools that have to accept what is written.
+def unpack_old_yosys():
+    """Get the Yosys of the distribution (0.23 in Debian 12), which has to accept rtl/ as well.
 
-    Neither is required, so a failure is only said. The Yosys of the distribution (0.23 in
-    Debian 12) is unpacked into .venv and not installed: on the PATH it would stand in for the
-    newer one of pyosys.
+    It is unpacked into .venv and not installed: on the PATH it would stand in for the newer one of
+    pyosys. Where there is none, tools/accept.py says so and goes without.
     """
-    if not shutil.which("apt-get") or (VENV / "judges").exists():
-        return
     folder = VENV / "judges"
+    if not shutil.which("apt-get") or folder.exists():
+        return
     folder.mkdir()
-    sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    commands = [
+    for command in (
         ["apt-get", "download", "-qq", "yosys", "libtcl8.6", "libreadline8", "libffi8"],
         ["sh", "-c", "for package in *.deb; do dpkg -x $package .; done"],
-    ]
-    if not shutil.which("ghdl"):
-        commands.append([*sudo, "apt-get", "install", "-y", "-qq", "ghdl-mcode"])
-    for command in commands:
+    ):
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, check=False, timeout=120
@@ -88,8 +88,8 @@ def main():
     if task == "demo":
         run(PYTHON, "-m", "hwnorm", "demo", *sys.argv[2:])
     elif task == "test":
-        install_icarus()
-        try_more_judges()
+        install_judges()
+        unpack_old_yosys()
         run(PYTHON, "-m", "ruff", "check", ".")
         run(PYTHON, "-m", "ruff", "format", "--check", ".")
         run(PYTHON, "-m", "pytest", "-n", "auto", "--durations=10", *sys.argv[2:])

@@ -121,12 +121,16 @@ def notice(design, text, folder):
     return ""
 
 
-#: Proves that a fault changes no register's next value and no output: flattened, with memories
-#: as registers, registers of the same name are taken to be equal, and then so must be the rest.
+#: After so long a proof is given up.
+PATIENCE_SECONDS = 60
+
+#: Proves that a fault changes no register's next value and no output of its module: flattened,
+#: with memories as registers, registers of the same name are taken to be equal, and then so must
+#: be the rest.
 EQUIVALENCE = """
-read_verilog gold.v; prep -flatten -top dut; memory_map; opt_clean; rename dut gold
+read_verilog gold.v; prep -flatten -top {top}; memory_map; opt_clean; rename {top} gold
 design -stash gold
-read_verilog gate.v; prep -flatten -top dut; memory_map; opt_clean; rename dut gate
+read_verilog gate.v; prep -flatten -top {top}; memory_map; opt_clean; rename {top} gate
 design -stash gate
 design -copy-from gold -as gold gold; design -copy-from gate -as gate gate
 equiv_make gold gate equiv; hierarchy -top equiv; opt_clean
@@ -134,16 +138,20 @@ equiv_simple; equiv_induct -seq 3; equiv_status -assert
 """
 
 
-def is_equivalent(text, changed, folder):
+def is_equivalent(text, changed, module, folder):
     """Whether a fault is none: proven, in the time there is."""
     (folder / "gold.v").write_text(text, encoding="utf-8")
     (folder / "gate.v").write_text(changed, encoding="utf-8")
-    (folder / "run.ys").write_text(EQUIVALENCE, encoding="utf-8")
+    (folder / "run.ys").write_text(EQUIVALENCE.format(top=module), encoding="utf-8")
     # A pass that fails ends the process.
     code = "from pyosys import libyosys as y; y.run_pass('script run.ys', y.Design())"
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, capture_output=True, check=False, timeout=120
+            [sys.executable, "-c", code],
+            cwd=folder,
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
         )
     except subprocess.TimeoutExpired:
         return False
@@ -168,7 +176,8 @@ def main(faults, seed, verbose):
             why = notice(DESIGNS[design], changed, folder)
             if why.startswith("does not compile"):
                 continue
-            if not why and is_equivalent(text, changed, folder):
+            module = re.findall(r"^module (\w+)", text[:start], re.M)[-1]
+            if not why and is_equivalent(text, changed, module, folder):
                 equivalent += 1
                 continue
             total[kind] += 1
@@ -178,7 +187,6 @@ def main(faults, seed, verbose):
                 stop = text.index("\n", end)
                 stop = text.index("\n", stop + 1) if text[stop - 5 : stop] == "begin" else stop
                 line = slice(text.rfind("\n", 0, start) + 1, stop)
-                module = re.findall(r"^module (\w+)", text[:start], re.M)[-1]
                 click.echo(f"{'noticed' if why else 'NOT NOTICED'}: {kind} in {design} {module}")
                 click.echo(f"  - {text[line].strip():.300}")
                 click.echo(
