@@ -98,7 +98,8 @@ def cocotb_rate(design, name, rows):
         )  # fmt: skip
         results = ElementTree.parse(Path(folder, "tb", "build", "verilator", "results.xml"))
     cases = list(results.iter("testcase"))
-    cycles = sum(float(case.get("sim_time_ns")) for case in cases) / design.period_ns
+    spent = results.iterfind(".//property[@name='sim_time_duration']")
+    cycles = sum(float(found.get("value")) for found in spent) / design.period_ns
     return cycles / sum(float(case.get("time")) for case in cases)
 
 

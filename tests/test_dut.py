@@ -1,5 +1,6 @@
 """Hardware of a user's: her Verilog, her Amaranth; and what is said if it does not fit."""
 
+import json
 import re
 import shlex
 
@@ -12,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hwnorm import LayerNorm, RMSNorm, component, model, simulate, verilog
 from hwnorm.bitexact import assert_bit_exact, compare
 from hwnorm.cli import main
+from hwnorm.design import dumps
 from hwnorm.hdl.axi import port_bits
 from hwnorm.rows import endless_rows, random_rows
 from hwnorm.sim import SimulationError
@@ -297,6 +299,18 @@ def test_reproducer_of_verilog(own, tmp_path, monkeypatch, capsys, port, value, 
     assert code == 1
     assert again.startswith("hwnorm: RTL and model must agree: ")
     assert said in again
+
+
+def test_sim_command_tells_what_broke(own, tmp_path, capsys):
+    (tmp_path / "d.toml").write_text(dumps(SMALL))
+    path = own(m_axis_tvalid="1'b0")
+    code = main(["sim", str(tmp_path / "d.toml"), "--verilog", str(path), "--json"])
+    out, err = capsys.readouterr()
+    assert code == 1
+    assert err.startswith("hwnorm: RTL and model must agree: the design must give all beats in ")
+    facts = json.loads(out)
+    assert facts["engine"] == "verilator"
+    assert (facts["bit_exact"], facts["rows"], facts["cycles"]) == (False, 0, None)
 
 
 def test_reproducer_of_a_component(tmp_path, monkeypatch, capsys):

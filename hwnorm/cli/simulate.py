@@ -17,6 +17,7 @@ from hwnorm.cli.base import (
 from hwnorm.design import load
 from hwnorm.plots import check_plot_path, draw_timeline
 from hwnorm.sim import ENGINES, PATTERNS
+from hwnorm.sim.base import usable_engine
 
 #: Rows that a timeline shows, without stalls.
 _TIMELINE_ROWS = 4
@@ -51,6 +52,7 @@ def sim(design, rows, data, timeline, verilog, no_cache, as_json, **settings):
     if timeline:
         check_plot_path(timeline)
         settings["trace_cycles"] = 2 * (design.latency + _TIMELINE_ROWS * design.beats)
+    settings["engine"] = usable_engine(settings["engine"], bool(verilog))
     name, x, given = given_rows(design, data, rows, settings["seed"])
     with progress_bar(rows, "rows") as bar:
         found = compare(
@@ -63,26 +65,22 @@ def sim(design, rows, data, timeline, verilog, no_cache, as_json, **settings):
             progress=bar.update,
         )
     result = found.result
-    if not result:
-        raise CheckError(f"RTL and model must agree: {found.summary}")
     facts = {
-        "engine": result.engine,
+        "engine": settings["engine"],
         "bit_exact": found.bit_exact,
-        "rows": result.rows,
-        "cycles": result.cycles,
-        "latency_cycles": result.latency_cycles,
-        "beats_per_cycle": result.beats_per_cycle,
+        "rows": found.elements // design.dim,
+        **dict.fromkeys(("cycles", "latency_cycles", "beats_per_cycle", "saturated")),
         "mismatches": found.mismatches,
-        "saturated": result.saturated,
     }
-    print_result(
-        as_json,
-        facts,
-        f"{design.headline}\n{'bit-exact' if found.bit_exact else 'NOT BIT-EXACT'}: "
-        f"{result.rows} rows of {name} in {result.cycles} cycles, latency "
-        f"{result.latency_cycles}, {result.beats_per_cycle:.3f} beats a cycle ({result.engine})",
-    )
-    if timeline:
+    text = f"{design.headline}\n{'bit-exact' if found.bit_exact else 'NOT BIT-EXACT'}"
+    if result:
+        facts |= {key: getattr(result, key) for key, value in facts.items() if value is None}
+        text += (
+            f": {result.rows} rows of {name} in {result.cycles} cycles, latency "
+            f"{result.latency_cycles}, {result.beats_per_cycle:.3f} beats a cycle ({result.engine})"
+        )
+    print_result(as_json, facts, text)
+    if timeline and result:
         draw_timeline(result.handshakes, design.beats, timeline, design.headline)
     if not found.bit_exact:
         raise CheckError(f"RTL and model must agree: {found.summary}")
