@@ -116,6 +116,14 @@ def test_parts_and_files_beside_it(own, engine, tmp_path):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_modules_in_files_that_are_not_named_are_missing(own, engine, tmp_path):
+    """Else a simulator is kept whose sources are not all in its hash."""
+    (tmp_path / "part.v").write_text("module part(output y); assign y = 0;\nendmodule\n")
+    with pytest.raises(ValueError, match="must compile the design in"):
+        simulate(SMALL, X, GAMMA, verilog=own(more="wire y; part part(.y(y));"), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("ports", "message"),
     [
