@@ -331,6 +331,17 @@ def test_reproducer_of_a_component(tmp_path, monkeypatch, capsys):
     assert "elements differ" in said
 
 
+def test_rows_that_are_on_their_way_are_kept(own, monkeypatch, tmp_path):
+    """Icarus is given all rows before the first of them comes out."""
+    monkeypatch.setattr("hwnorm.bitexact.REPLAY_ELEMENTS", 8 * 20)
+    monkeypatch.setattr("hwnorm.sim.beats.BLOCK_BEATS", 4 * 8)
+    path, x = own(m_axis_tdata="m_axis_tdata_ ^ 4"), random_rows(SMALL, 100)
+    with pytest.raises(AssertionError, match="first in row 0, element 0") as caught:
+        assert_bit_exact(SMALL, x, verilog=path, engine="icarus", folder=tmp_path / "r")
+    assert "wires of solve in the model:" in str(caught.value)
+    assert (np.load(tmp_path / "r" / "x.npy") == x).all()
+
+
 def test_rows_in_blocks_of_an_iterator(own, monkeypatch):
     """The model is compared block by block, and a reproducer has the last rows only."""
     monkeypatch.setattr("hwnorm.bitexact.REPLAY_ELEMENTS", 8 * 1000)
