@@ -19,7 +19,8 @@ from hwnorm.sim.base import usable_engine
 from hwnorm.sim.beats import blocks_of
 from hwnorm.sim.dut import make_dut
 
-#: Elements of the rows that are kept for a reproducer; of more, the last ones.
+#: Elements of the rows that are kept for a reproducer; of more, the last ones, and all that are
+#: still on their way.
 REPLAY_ELEMENTS = 1 << 24
 
 
@@ -121,7 +122,7 @@ class _Judge:
         self._design, self._x, self._parameters = design, x, parameters
         self._expected = deque()
         self._endless = isinstance(x, Iterator)
-        self.got, self.kept, self.skipped = [], deque(), 0
+        self.got, self.kept, self.kept_elements, self.skipped = [], deque(), 0, 0
         self.rows = self.elements = self.mismatches = self.saturated = 0
         self.first = None
 
@@ -136,8 +137,15 @@ class _Judge:
 
     def _keep(self, block):
         self.kept.append(block)
-        while len(self.kept) > 2 and sum(part.size for part in self.kept) > REPLAY_ELEMENTS:
-            self.skipped += len(self.kept.popleft())
+        self.kept_elements += block.size
+        # Rows that have not come out yet may be the ones that are wrong.
+        while self.kept_elements > REPLAY_ELEMENTS and self._is_judged(self.kept[0]):
+            part = self.kept.popleft()
+            self.kept_elements -= part.size
+            self.skipped += len(part)
+
+    def _is_judged(self, oldest):
+        return self.skipped + len(oldest) <= self.rows
 
     def take(self, y):
         if not self._endless:

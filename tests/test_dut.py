@@ -116,6 +116,14 @@ def test_parts_and_files_beside_it(own, engine, tmp_path):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_modules_in_files_that_are_not_named_are_missing(own, engine, tmp_path):
+    """Else a simulator is kept whose sources are not all in its hash."""
+    (tmp_path / "part.v").write_text("module part(output y); assign y = 0;\nendmodule\n")
+    with pytest.raises(ValueError, match="must compile the design in"):
+        simulate(SMALL, X, GAMMA, verilog=own(more="wire y; part part(.y(y));"), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("ports", "message"),
     [
@@ -321,6 +329,17 @@ def test_reproducer_of_a_component(tmp_path, monkeypatch, capsys):
     code, said = replay(str(caught.value), tmp_path, monkeypatch, capsys)
     assert code == 1
     assert "elements differ" in said
+
+
+def test_rows_that_are_on_their_way_are_kept(own, monkeypatch, tmp_path):
+    """Icarus is given all rows before the first of them comes out."""
+    monkeypatch.setattr("hwnorm.bitexact.REPLAY_ELEMENTS", 8 * 20)
+    monkeypatch.setattr("hwnorm.sim.beats.BLOCK_BEATS", 4 * 8)
+    path, x = own(m_axis_tdata="m_axis_tdata_ ^ 4"), random_rows(SMALL, 100)
+    with pytest.raises(AssertionError, match="first in row 0, element 0") as caught:
+        assert_bit_exact(SMALL, x, verilog=path, engine="icarus", folder=tmp_path / "r")
+    assert "wires of solve in the model:" in str(caught.value)
+    assert (np.load(tmp_path / "r" / "x.npy") == x).all()
 
 
 def test_rows_in_blocks_of_an_iterator(own, monkeypatch):

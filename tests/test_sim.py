@@ -98,6 +98,14 @@ def test_a_design_that_gives_nothing_is_reported(monkeypatch, engine):
         simulate(DESIGNS["rom"], np.zeros((3, 8)), engine=engine)
 
 
+def test_icarus_counts_limits_beyond_32_bits(monkeypatch):
+    """As some thousand beats at 99 % of stalls have; here without the stalls, to be fast."""
+    always = Stalls(*np.ones((2, PERIOD_CYCLES), bool))
+    monkeypatch.setattr("hwnorm.sim.base.make_stalls", lambda *_: always)
+    result = simulate(DESIGNS["rom"], np.zeros((200, 8)), engine="icarus", stall=0.9995)
+    assert result.rows == 200
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_waves_have_the_named_wires(engine, tmp_path):
     path, design = tmp_path / "w.vcd", DESIGNS["rom"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hwnorm import RMSNorm, model, simulate
-from hwnorm.sim.cache import built, call
+from hwnorm.sim.cache import built, cache_folder, call
 
 DESIGN = RMSNorm(dim=8, lanes=8, x="s12/4", gamma="s6/4", y="s9/5", store="rom")
 X = np.arange(16).reshape(2, 8)
@@ -68,6 +68,23 @@ def test_key_and_sources_decide(cache):
     assert build_once("a") == ("text of a", False, True)
     assert build_once("b") == ("text of b", True, True)
     assert build_once("a", cache=False) == ("text of a", True, False)
+
+
+def test_a_relative_cache_folder_is_ignored(monkeypatch, tmp_path):
+    """The compilers and the simulators run in other folders than we do."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for base in ("some/where", ""):
+        monkeypatch.setenv("XDG_CACHE_HOME", base)
+        assert cache_folder() == tmp_path / ".cache" / "hwnorm"
+
+
+def test_an_interrupted_build_leaves_nothing(cache):
+    def build(folder):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), built("thing", "a", {"in": ""}, build, True):
+        pass
+    assert list((cache.parent / "temp").iterdir()) == []
 
 
 def test_a_cache_that_is_in_the_way_only_costs_time(cache):

@@ -14,8 +14,9 @@ _QUOTED_LINES = 5
 
 def cache_folder():
     """Where compiled simulators are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "hwnorm"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # A relative one is to be ignored, says the standard: it would be another in every folder.
+    return (base if base.is_absolute() else Path.home() / ".cache") / "hwnorm"
 
 
 @contextmanager
@@ -51,12 +52,19 @@ def built(name, key, sources, build, cache):
         yield place
         return
     folder = Path(tempfile.mkdtemp(prefix=f"hwnorm-{name}-"))
-    for file, text in sources.items():
-        (folder / file).write_text(text, encoding="utf-8")
-    path = build(folder)
-    if cache:
-        path = _keep(path, place) or path
     try:
+        for file, text in sources.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        path = build(folder)
+    except ValueError:
+        raise
+    except BaseException:
+        # An interrupt, or a full disk: there is nothing in it to look at.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    try:
+        if cache:
+            path = _keep(path, place) or path
         if path == place:
             shutil.rmtree(folder)
         yield path

@@ -19,7 +19,8 @@ module bench;
   reg [{s}:0] word;
   reg [{m}:0] held;
   reg held_last, stalled, failed;
-  integer total, limit, trace, cycle, offered, sent, got, first_in, first_out, last_out, after;
+  reg [63:0] limit;
+  integer total, trace, cycle, offered, sent, got, first_in, first_out, last_out, after;
   integer n, k, stim, file;
   reg part;
 

