@@ -1,6 +1,7 @@
 """What the command line says of a design, as data and as text."""
 
 from hwnorm.ops import Cost
+from hwnorm.targets import TARGETS
 
 
 def check_data(design):
@@ -139,7 +140,7 @@ def check_text(design, wires=False):
             )
         if wires:
             for flow in (design.flows.gather, design.flows.solve, design.flows.apply):
-                lines += ["", flow.describe(design.period_ns)]
+                lines += ["", flow.describe(design.period_ns, TARGETS[design.target])]
     return "\n".join([*lines, *(f"note: {sentence}" for sentence in data["warnings"])])
 
 

@@ -10,6 +10,7 @@ from hwnorm.hdl.pipeline import Pipeline
 from hwnorm.hdl.reduce import Reducer
 from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_signature
 from hwnorm.model import parameters_of, stored_of
+from hwnorm.targets import TARGETS
 
 
 class RowEngine(wiring.Component):
@@ -52,13 +53,16 @@ class RowEngine(wiring.Component):
 
     def __init__(self, design):
         self.design = design
-        flows, period, lanes = design.flows, design.period_ns, design.lanes
-        self.gather = Pipeline(flows.gather, period, lanes)
-        self.solve = Pipeline(flows.solve, period)
-        self.apply = Pipeline(flows.apply, period, lanes, shared=flows.solve.outputs)
-        tree_cycles = max(flow.schedule(period).latency for flow in flows.reduce.values())
+        flows, lanes = design.flows, design.lanes
+        clock = {"period_ns": design.period_ns, "target": TARGETS[design.target]}
+        self.gather = Pipeline(flows.gather, lanes=lanes, **clock)
+        self.solve = Pipeline(flows.solve, **clock)
+        self.apply = Pipeline(flows.apply, lanes=lanes, shared=flows.solve.outputs, **clock)
+        tree_cycles = max(design.schedule(flow).latency for flow in flows.reduce.values())
         self.reducers = {
-            name: Reducer(flows.reduce[name], total, name in flows.maxima, period, tree_cycles)
+            name: Reducer(
+                flows.reduce[name], total, name in flows.maxima, latency=tree_cycles, **clock
+            )
             for name, total in flows.totals.items()
         }
         self.sum_cycles = self.gather.latency + tree_cycles

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hwnorm.bits import shape
 from hwnorm.hdl.pipeline import Pipeline
 from hwnorm.ops import Add, Input, Max
+from hwnorm.targets import GENERIC
 
 
 class Reducer(wiring.Component):
@@ -23,6 +24,7 @@ class Reducer(wiring.Component):
     period_ns : float
     latency : int
         Cycles from terms to the accumulator's input; at least the flow's own.
+    target : Target
 
     Members
     -------
@@ -34,8 +36,8 @@ class Reducer(wiring.Component):
         One cycle behind the last beat.
     """
 
-    def __init__(self, flow, total, maximum, period_ns, latency):
-        self.tree = Pipeline(flow, period_ns)
+    def __init__(self, flow, total, maximum, period_ns, latency, target=GENERIC):
+        self.tree = Pipeline(flow, period_ns, target=target)
         self.fmt = total
         self.maximum = maximum
         self.extra = latency - self.tree.latency

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwnorm.bits import shape
 from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.targets import TARGETS
 
 #: Cycles from a read address to its data: the memory's own register and one behind it.
 READ_CYCLES = 2
@@ -19,11 +20,17 @@ def row_signature(fmt, lanes):
     )
 
 
-def read_port(m, memory, address, name):
-    """Read a memory; the data comes `READ_CYCLES` later."""
+def read_port(m, memory, address, name, write=None):
+    """Read a memory; the data comes `READ_CYCLES` later.
+
+    Not a word that its port `write` is just writing, of which nobody has use: a block RAM
+    that is never asked for one needs no logic to give the old word.
+    """
     port = memory.read_port()
     held = Signal(len(port.data), name=name, reset_less=True)
     m.d.comb += port.addr.eq(address)
+    if write is not None:
+        m.d.comb += port.en.eq(~(write.en & (write.addr == address)))
     m.d.sync += held.eq(port.data)
     return held
 
@@ -87,7 +94,7 @@ class Ring(wiring.Component):
             port.addr.eq(head),
             port.data.eq(self.w_data),
             port.en.eq(self.write),
-            self.r_data.eq(read_port(m, memory, tail, "read_data")),
+            self.r_data.eq(read_port(m, memory, tail, "read_data", port)),
         ]
         head_next = after(head)
         with m.If(self.write):
@@ -136,7 +143,9 @@ class ParameterStore(wiring.Component):
             members |= {f"{key}_{lane}": Out(shape(fmt)) for lane in range(self.lanes)}
         self.writable = design.store == "ram"
         if self.writable:
-            self.loader = Pipeline(flow, design.period_ns, design.lanes)
+            self.loader = Pipeline(
+                flow, design.period_ns, design.lanes, target=TARGETS[design.target]
+            )
             members["i"] = In(row_signature(design.parameters[name], self.lanes))
         super().__init__(members)
 
@@ -150,14 +159,15 @@ class ParameterStore(wiring.Component):
         m.submodules.memory = memory = Memory(
             shape=unsigned(width), depth=self.beats, init=self.words
         )
-        word = read_port(m, memory, self.beat, f"{self.name}_data")
+        write = memory.write_port() if self.writable else None
+        word = read_port(m, memory, self.beat, f"{self.name}_data", write)
         outputs = [self.output(key, lane) for lane in range(self.lanes) for key in self.fields]
         m.d.comb += Cat(*outputs).eq(word)
         if self.writable:
-            self._load(m, memory)
+            self._load(m, write)
         return m
 
-    def _load(self, m, memory):
+    def _load(self, m, port):
         m.submodules.loader = self.loader
         beat = Signal(range(max(self.beats, 2)))
         skip = Signal()
@@ -179,7 +189,6 @@ class ParameterStore(wiring.Component):
             later = Signal(len(write), name=f"write_c{n + 1}")
             m.d.sync += later.eq(write)
             write = later
-        port = memory.write_port()
         words = [self.loader.output(key, lane) for lane in range(self.lanes) for key in self.fields]
         m.d.comb += [port.en.eq(write[0]), port.addr.eq(write[1:]), port.data.eq(Cat(*words))]
 

@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 
 from hwnorm import bits
 from hwnorm.fixed import ROUNDINGS, Fixed
-from hwnorm.ops.base import LUT_NS, MEMORY_NS, Cost, Wire, adder_ns
+from hwnorm.ops.base import UNCUT, Cost, Step, Wire
 
 
 def _check_rounding(rounding):
@@ -32,14 +32,15 @@ class Round(Wire):
         return min(a.lo - half, self.fmt.lo), max(a.hi + half, self.fmt.hi)
 
     @property
-    def delay(self):
-        if self.drop <= 0 or self.rounding == "floor":
-            return 0.0
-        return adder_ns(self.fmt.width) + (LUT_NS if self.rounding == "nearest_even" else 0)
+    def exact(self):
+        """Whether there is nothing to add."""
+        return self.drop <= 0 or self.rounding == "floor"
 
-    @property
-    def cost(self):
-        return Cost(luts=self.fmt.width if self.delay else 0)
+    def steps(self, target, budget_ns):
+        return (Step(0.0 if self.exact else rounding_ns(self, target)),)
+
+    def cost_on(self, target):
+        return Cost(luts=0 if self.exact else self.fmt.width)
 
     def ints(self, a):
         return self._of(a)
@@ -62,6 +63,8 @@ class Round(Wire):
 class ShiftRight(Wire):
     """``a * 2**-s`` rounded to `frac` fraction bits, s an unsigned wire."""
 
+    divisible = True
+
     def __init__(self, a, s, frac, rounding):
         _check_rounding(rounding)
         if s.fmt.signed or s.fmt.frac:
@@ -79,13 +82,11 @@ class ShiftRight(Wire):
         a, half = self.args[0].fmt, 1 << self.args[1].fmt.hi + self.base
         return (a.lo << self.pad) - half, (a.hi << self.pad) + half
 
-    @property
-    def delay(self):
-        stages = 0.8 * LUT_NS * self.args[1].fmt.width
-        return stages + (0 if self.rounding == "floor" else adder_ns(self.fmt.width) + LUT_NS)
+    def steps(self, target, budget_ns):
+        stages = (Step(target.mux_ns),) * self.args[1].fmt.width
+        return stages if self.rounding == "floor" else (*stages, Step(rounding_ns(self, target)))
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(luts=self.fmt.width * (self.args[1].fmt.width + 1))
 
     def ints(self, a, s):
@@ -96,9 +97,16 @@ class ShiftRight(Wire):
             return a >> total
         return _round_half(a, 1 << total - 1, total, self.rounding)
 
-    def rtl(self, m, a, s):
-        shifted, lost = bits.shift_right(m, a << self.pad, s)
+    def rtl(self, m, a, s, cut=UNCUT):
+        shifted, lost = bits.shift_right(m, a << self.pad, s, cut)
+        if self.rounding != "floor":
+            shifted, lost = cut(shifted, lost)
         return bits.round_off(shifted, lost, self.base, self.rounding)
+
+
+def rounding_ns(op, target):
+    """To add the half, and to look for a tie."""
+    return target.add_ns(op.fmt.width) + target.lut_ns * (op.rounding == "nearest_even")
 
 
 def _round_half(a, half, total, rounding):
@@ -141,12 +149,10 @@ class Clamp(Wire):
         a = self.args[0].fmt
         return min(a.lo, self.lo), max(a.hi, self.hi)
 
-    @property
-    def delay(self):
-        return 2.5 * LUT_NS
+    def steps(self, target, budget_ns):
+        return (Step(2.5 * target.lut_ns),)
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(luts=self.fmt.width + self.args[0].fmt.width // 2)
 
     def ints(self, a):
@@ -169,12 +175,10 @@ class Outside(Wire):
         a = self.args[0].fmt
         return min(a.lo, self.lo, 0), max(a.hi, self.hi, 1)
 
-    @property
-    def delay(self):
-        return 2 * LUT_NS
+    def steps(self, target, budget_ns):
+        return (Step(2 * target.lut_ns),)
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(luts=1)
 
     def ints(self, a):
@@ -247,8 +251,7 @@ class Column:
 class Lookup(Wire):
     """The entry of a table that an unsigned wire points at. Registered, as block RAM is."""
 
-    registered = True
-    stores = True
+    divisible = True
 
     def __init__(self, column, index):
         if index.fmt.signed or index.fmt.frac:
@@ -265,23 +268,32 @@ class Lookup(Wire):
     def work(self):
         return min(self.fmt.lo, 0), max(self.fmt.hi, self.args[0].fmt.hi)
 
-    @property
-    def delay(self):
-        return MEMORY_NS
+    def steps(self, target, budget_ns):
+        words, bits_ = len(self.column.values), self.fmt.width
+        if not target.read_ns:
+            return (Step(target.memory_ns, registered=True, own=True),)
+        if not target.rom_in_block(words, bits_):
+            levels = target.rom_levels(words)
+            return (Step(target.lut_ns * levels, registered=True, own=True),)
+        # A block RAM's output register is used unless there is time for two levels behind it.
+        held = target.read_ns + 2 * target.lut_ns > budget_ns
+        return (
+            Step(target.memory_ns, registered=True, own=True),
+            Step(target.read_ns, registered=held),
+        )
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(rom_bits=len(self.column.values) * self.fmt.width)
 
     def ints(self, index):
         index = np.asarray(index)
         return np.array(self.column.values, dtype=index.dtype)[index.astype(np.int64)]
 
-    def rtl(self, m, index):
+    def rtl(self, m, index, cut=UNCUT):
         memory = Memory(
             shape=bits.shape(self.fmt), depth=len(self.column.values), init=self.column.values
         )
         m.submodules += memory
         port = memory.read_port()
         m.d.comb += port.addr.eq(index)
-        return port.data
+        return cut(port.data)[0] if cut.pieces == 2 else port.data

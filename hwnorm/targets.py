@@ -1,0 +1,102 @@
+"""FPGA families: how long things take and how blocks are shaped, in the scheduler's terms."""
+
+from dataclasses import dataclass
+from math import ceil, log2
+
+
+@dataclass(frozen=True)
+class Target:
+    """One family. All delays include the routing to the thing itself.
+
+    Members
+    -------
+    name : str
+    calibrated : str
+        Where the numbers are from: ``nextpnr`` (fitted, see docs/timing.md), ``scaled``
+        (nextpnr's of another family, by public data), or ``none``.
+    clock_ns : float
+        Of every cycle: clock to output, and set-up.
+    lut_ns, mux_ns : float
+        A level of logic; a stage of a barrel shifter or a counter of leading zeros.
+    adder_ns, carry_ns : float
+        An adder of no bits, and a bit more of it.
+    multiplier_ns : float
+        From a register outside to the output register of a multiplier block.
+    inside_ns : float or None
+        The same from the block's own input register; None: it has none that is of use.
+    memory_ns : float
+        To the address register of a block RAM, or through a small ROM made of LUTs.
+    read_ns : float
+        From that register to a register behind the RAM, beyond `clock_ns`.
+    tile : (int, int)
+        Operand widths of a multiplier block, signed.
+    rom_logic_bits, ram_logic_bits : int
+        Bits a block RAM that a synthesiser rather makes of LUTs or of LUT RAM.
+    block_shapes : tuple of (int, int)
+        Words and bits of the shapes that a block RAM can have.
+    """
+
+    name: str
+    calibrated: str = "none"
+    clock_ns: float = 0.0
+    lut_ns: float = 1.0
+    mux_ns: float = 0.8
+    adder_ns: float = 1.0
+    carry_ns: float = 0.045
+    multiplier_ns: float = 4.5
+    inside_ns: float | None = None
+    memory_ns: float = 3.5
+    read_ns: float = 0.0
+    tile: tuple = (18, 18)
+    rom_logic_bits: int = 2048
+    ram_logic_bits: int = 1984
+    block_shapes: tuple = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
+
+    def add_ns(self, width):
+        """An adder or comparator of `width` bits."""
+        return self.adder_ns + self.carry_ns * width
+
+    def piece_bits(self, budget_ns):
+        """The longest piece of an adder that fits the budget; at least `PIECE_BITS`."""
+        return max(int((budget_ns - self.adder_ns) / self.carry_ns + 1e-9), PIECE_BITS)
+
+    def blocks(self, words, bits):
+        """Block RAMs of a memory, in the shape that takes fewest."""
+        return min(ceil(words / deep) * ceil(bits / wide) for deep, wide in self.block_shapes)
+
+    def rom_in_block(self, words, bits):
+        """Whether a table goes to block RAM."""
+        return words * bits > self.rom_logic_bits * self.blocks(words, bits)
+
+    def ram_in_block(self, words, bits):
+        """Whether a memory that is written goes to block RAM; LUT RAM comes in 16 by 4."""
+        whole = ceil(words / 16) * 16 * ceil(bits / 4) * 4
+        return whole > self.ram_logic_bits * self.blocks(words, bits)
+
+    def rom_levels(self, words):
+        """Levels of logic of a small table made of LUTs."""
+        return 2 + max(0, ceil((log2(max(words, 2)) - 6) / 2))
+
+
+#: An adder is not split into pieces shorter than that.
+PIECE_BITS = 8
+
+#: Of no family: rough delays of a part with four-input LUTs. Its periods place registers, and no
+#: period is refused.
+GENERIC = Target("generic")
+
+_ECP5 = Target(
+    "ecp5",
+    calibrated="nextpnr",
+    clock_ns=0.6,
+    lut_ns=1.2,
+    mux_ns=1.2,
+    adder_ns=2.1,
+    carry_ns=0.036,
+    multiplier_ns=5.6,
+    inside_ns=3.9,
+    memory_ns=1.6,
+    read_ns=4.9,
+)
+
+TARGETS = {t.name: t for t in (GENERIC, _ECP5)}
