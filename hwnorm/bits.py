@@ -31,6 +31,11 @@ def tree(combine, values):
     return values[0]
 
 
+def uncut(*values):
+    """No register between two steps of an op: see ``hwnorm.ops.Cut``."""
+    return values
+
+
 def limbs(value, size):
     """A value in parts of `size` bits, the lowest first; the highest keeps the sign.
 
@@ -107,7 +112,7 @@ def outside(value, lo, hi):
     return value < lo if value.shape().signed or lo > 0 else Const(0, 1), value > hi
 
 
-def shift_left(m, value, amount, width, cut):
+def shift_left(m, value, amount, width, cut=uncut):
     """``value << amount`` on `width` bits, as a barrel shifter; `cut` between its stages."""
     for i in reversed(range(len(amount))):
         stage = Signal(width)
@@ -118,7 +123,7 @@ def shift_left(m, value, amount, width, cut):
     return value
 
 
-def shift_right(m, value, amount, cut):
+def shift_right(m, value, amount, cut=uncut):
     """``value >> amount``, arithmetic, and whether a one was shifted out.
 
     `cut` is called between the stages.
@@ -137,8 +142,8 @@ def shift_right(m, value, amount, cut):
     return value, lost
 
 
-def round_off(value, lost, drop, rounding):
-    """Drop `drop` low bits, rounding.
+def round_off(value, lost, drop, rounding, cut=uncut):
+    """Drop `drop` low bits, rounding; `cut` stands between the look at them and the adder.
 
     Parameters
     ----------
@@ -152,15 +157,16 @@ def round_off(value, lost, drop, rounding):
     """
     value = extend(value, drop + 1)
     kept = value.shift_right(drop)
-    half = value[drop - 1]
+    up = value[drop - 1]
     if rounding == "floor":
         return kept
-    if rounding == "nearest_up":
-        return kept + half
-    return kept + (half & (value[: drop - 1].any() | lost | value[drop]))
+    if rounding == "nearest_even":
+        up = up & (value[: drop - 1].any() | lost | value[drop])
+        kept, up = cut(kept, up)
+    return kept + up
 
 
-def count_leading_zeros(m, value, width, cut):
+def count_leading_zeros(m, value, width, cut=uncut):
     """The zeros above the highest one of a `width`-bit value; `width` if there is none.
 
     A tree of as many levels as the count has bits, with `cut` between them.

@@ -26,8 +26,9 @@ class Target:
         The same from the block's own input register; None: it has none that is of use.
     memory_ns : float
         To the address register of a block RAM, or through a small ROM made of LUTs.
-    read_ns : float
-        From that register to a register behind the RAM, beyond `clock_ns`.
+    read_ns, held_ns : float
+        From that register to a register in the fabric, beyond `clock_ns`; and to the RAM's own
+        output register.
     tile : (int, int)
         Operand widths of a multiplier block, signed.
     rom_logic_bits, ram_logic_bits : int
@@ -47,6 +48,7 @@ class Target:
     inside_ns: float | None = None
     memory_ns: float = 3.5
     read_ns: float = 0.0
+    held_ns: float = 0.0
     tile: tuple = (18, 18)
     rom_logic_bits: int = 2048
     ram_logic_bits: int = 1984
@@ -96,7 +98,8 @@ _ECP5 = Target(
     multiplier_ns=5.6,
     inside_ns=3.9,
     memory_ns=1.6,
-    read_ns=4.9,
+    read_ns=5.6,
+    held_ns=3.9,
 )
 
 TARGETS = {t.name: t for t in (GENERIC, _ECP5)}

@@ -10,6 +10,7 @@ from hwnorm.hdl.pipeline import Pipeline
 from hwnorm.hdl.reduce import Reducer
 from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_signature
 from hwnorm.model import parameters_of, stored_of
+from hwnorm.norms.timing import accumulator_lag, accumulator_pieces
 from hwnorm.targets import TARGETS
 
 
@@ -61,7 +62,13 @@ class RowEngine(wiring.Component):
         tree_cycles = max(design.schedule(flow).latency for flow in flows.reduce.values())
         self.reducers = {
             name: Reducer(
-                flows.reduce[name], total, name in flows.maxima, latency=tree_cycles, **clock
+                flows.reduce[name],
+                total,
+                name in flows.maxima,
+                latency=tree_cycles,
+                pieces=accumulator_pieces(design, name),
+                lag=accumulator_lag(design),
+                **clock,
             )
             for name, total in flows.totals.items()
         }
@@ -151,7 +158,8 @@ class RowEngine(wiring.Component):
         for lane in range(self.design.lanes):
             m.d.comb += self.gather.input("x", lane).eq(self.i.payload.data[lane])
         accept, first, done = self._delay(m, marks, self.sum_cycles, "marks")
-        solved = self._delay(m, done, 1 + self.solve.latency, "solved")
+        cycles = 1 + accumulator_lag(self.design) + self.solve.latency
+        solved = self._delay(m, done, cycles, "solved")
         for name, reducer in self.reducers.items():
             m.submodules[f"reduce_{name}"] = reducer
             m.d.comb += [

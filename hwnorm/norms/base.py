@@ -16,7 +16,7 @@ from hwnorm.bits import tree
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed, is_integer
 from hwnorm.flow import Flow, trace
 from hwnorm.norms.config import LogTables, Rsqrt
-from hwnorm.norms.timing import check_period
+from hwnorm.norms.timing import accumulator_lag, check_period
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
 from hwnorm.targets import TARGETS
 
@@ -87,8 +87,7 @@ class Norm:
     period_ns : float
         Clock period that the pipelines are made for.
     target : str
-        The FPGA family whose delays they are made of: ``generic``, ``ecp5``, ``ice40``,
-        ``gowin`` or ``xc7``.
+        The FPGA family whose delays count; see ``hwnorm.targets``.
 
     Raises
     ------
@@ -386,7 +385,7 @@ class Norm:
         reduce = max(self.schedule(flow).latency for flow in flows.reduce.values())
         pipelines = (flows.gather, flows.solve, flows.apply)
         inside = sum(self.schedule(flow).latency for flow in pipelines)
-        return self.beats + inside + reduce + SHELL_CYCLES
+        return self.beats + inside + reduce + accumulator_lag(self) + SHELL_CYCLES
 
     def require_hardware(self):
         """Raise ValueError if the design has a model only."""

@@ -2,12 +2,26 @@
 
 from math import ceil
 
-from hwnorm.targets import TARGETS
+from hwnorm.targets import PIECE_BITS, TARGETS
 
 
-def accumulator_ns(target, total):
-    """A row's accumulator: it adds to its own last result, and cannot wait for it."""
-    return target.add_ns(total.width) + target.lut_ns
+def accumulator_ns(target, bits):
+    """An adder of so many bits that adds to its own last result, or takes a term instead."""
+    return target.add_ns(bits) + target.lut_ns
+
+
+def accumulator_pieces(design, name):
+    """In how many pieces a total's accumulator adds, so that the period is kept."""
+    target, total = TARGETS[design.target], design.flows.totals[name]
+    budget = design.period_ns - target.clock_ns
+    if name in design.flows.maxima or accumulator_ns(target, total.width) <= budget:
+        return 1
+    return ceil(total.width / target.piece_bits(budget - target.lut_ns))
+
+
+def accumulator_lag(design):
+    """Cycles that the totals of a row take beyond the one of an accumulator."""
+    return max(accumulator_pieces(design, name) for name in design.flows.totals) - 1
 
 
 def least_period(design):
@@ -23,7 +37,8 @@ def least_period(design):
         found.append(_of_flow(flow, target))
     found.append(_of_flow(flows.apply, target))
     for name, total in flows.totals.items():
-        found.append((accumulator_ns(target, total), f"{name} is limited by", total.width, "sum"))
+        width = total.width if name in flows.maxima else min(total.width, PIECE_BITS)
+        found.append((accumulator_ns(target, width), f"{name} is limited by", width, "sum"))
     ns, name, width, op = max(found, key=lambda item: item[0])
     article = "an" if str(width).startswith("8") or width in (11, 18) else "a"
     return ceil((ns + target.clock_ns) * 10 - 1e-6) / 10, f"{name} {article} {width}-bit {op}"

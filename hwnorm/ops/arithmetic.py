@@ -8,6 +8,7 @@ from amaranth.hdl import Mux
 from hwnorm import bits
 from hwnorm.fixed import Fixed
 from hwnorm.ops.base import UNCUT, Cost, Step, Wire
+from hwnorm.ops.multiplier import Tiling
 
 
 def wire(value):
@@ -242,21 +243,21 @@ class Mul(Wire):
 
     def steps(self, target, budget_ns):
         if self.digits is None:
-            return multiplier_steps(*self.args, target, budget_ns, self.fmt.width)
+            return Tiling.of(*self.args, target).steps(target, budget_ns)
         levels = ceil(log2(max(len(self.digits), 1)))
         return (Step(target.add_ns(self.fmt.width)),) * levels or (Step(0.0),)
 
     def cost_on(self, target):
         if self.digits is not None:
             return Cost(luts=max(len(self.digits) - 1, 0) * self.fmt.width)
-        return multiplier_cost(*self.args, target)
+        return Tiling.of(*self.args, target).cost
 
     def ints(self, a, b):
         return a * b
 
     def rtl(self, m, a, b, cut=UNCUT):
         if self.digits is None:
-            return multiply(self.args, a, b, cut)[0]
+            return Tiling.of(*self.args, cut.target).rtl(a, b, cut)[0]
         terms = [a << n if plus else -(a << n) for n, plus in self.digits]
         return bits.sum_in_levels(terms, cut)[0]
 
@@ -288,91 +289,19 @@ class MulHidden(Wire):
         return min(f.lo for f in every), max(top, *(f.hi for f in every))
 
     def steps(self, target, budget_ns):
-        width = sum(a.fmt.width for a in self.args)
         adder = Step(target.add_ns(self.fmt.width - self.hidden))
-        return (*multiplier_steps(*self.args, target, budget_ns, width), adder)
+        return (*Tiling.of(*self.args, target).steps(target, budget_ns), adder)
 
     def cost_on(self, target):
-        adder = Cost(luts=self.fmt.width - self.hidden)
-        return multiplier_cost(*self.args, target) + adder
+        return Tiling.of(*self.args, target).cost + Cost(luts=self.fmt.width - self.hidden)
 
     def ints(self, a, b):
         return a * (b + (1 << self.hidden))
 
     def rtl(self, m, a, b, cut=UNCUT):
-        product, held = multiply(self.args, a, b, cut, held=[a], after=1)
+        product, held = Tiling.of(*self.args, cut.target).rtl(a, b, cut, held=[a], after=1)
         product, held = cut(product, *held)
         return product + (held << self.hidden)
-
-
-def limb_count(fmt, size):
-    """How many parts a factor is cut into for multiplier blocks of `size` signed bits.
-
-    All but the highest are unsigned and have ``size - 1`` bits.
-    """
-    return max(ceil((fmt.width + (not fmt.signed) - 1) / (size - 1)), 1)
-
-
-def tiling(a, b, target):
-    """How two wires are multiplied: limb sizes, and the pairs of limbs that need a block."""
-    if a is b:
-        sizes = (min(target.tile),) * 2
-        count = limb_count(a.fmt, sizes[0])
-        # Of a square, the two products of unlike limbs are one, shifted.
-        return sizes, [(i, j) for i in range(count) for j in range(i, count)]
-    sizes = min(
-        (target.tile, target.tile[::-1]), key=lambda t: limb_count(a.fmt, t[0]) * limb_count(b.fmt, t[1])
-    )
-    counts = limb_count(a.fmt, sizes[0]), limb_count(b.fmt, sizes[1])
-    return sizes, [(i, j) for i in range(counts[0]) for j in range(counts[1])]
-
-
-def multiplier_steps(a, b, target, budget_ns, width):
-    """Steps of a multiplier with a register behind its blocks, and the sum of their products."""
-    levels = ceil(log2(len(tiling(a, b, target)[1])))
-    block = (Step(target.multiplier_ns, registered=True),)
-    if target.multiplier_ns > budget_ns and target.inside_ns is not None:
-        block = (Step(target.lut_ns, registered=True), Step(target.inside_ns, registered=True))
-    return (*block, *(Step(target.add_ns(width)),) * levels)
-
-
-def multiplier_cost(a, b, target):
-    """What multiplying two wires takes of hardware multipliers, and to add their products."""
-    blocks = len(tiling(a, b, target)[1])
-    return Cost(luts=(blocks - 1) * (a.fmt.width + b.fmt.width), multipliers=blocks)
-
-
-def multiply(wires, a, b, cut, held=(), after=0):
-    """The hardware of a product; ends with the sum of the blocks' products.
-
-    Parameters
-    ----------
-    wires : (Wire, Wire)
-        Whose values a and b are.
-    held : sequence of amaranth Value
-        Values that are to arrive together with the product.
-    after : int
-        Steps that the op has behind the product.
-
-    Returns
-    -------
-    product, list of held
-    """
-    sizes, pairs = tiling(*wires, cut.target)
-    square = wires[0] is wires[1]
-    levels = ceil(log2(len(pairs)))
-    if cut.pieces - levels - after == 2:
-        a, *rest = cut(a, *(() if square else (b,)), *held)
-        b, held = (a, rest) if square else (rest[0], rest[1:])
-    one, other = bits.limbs(a, sizes[0] - 1), bits.limbs(b, sizes[1] - 1)
-    terms = [
-        one[i] * other[j] << i * (sizes[0] - 1) + j * (sizes[1] - 1) + (square and i != j)
-        for i, j in pairs
-    ]
-    if levels:
-        moved = cut(*terms, *held)
-        terms, held = moved[: len(terms)], moved[len(terms) :]
-    return bits.sum_in_levels(terms, cut, held)
 
 
 class Scale(Wire):

@@ -1,6 +1,7 @@
 """The ops that may lose something: rounding, limiting and table look-up."""
 
 from dataclasses import dataclass
+from math import ceil, log2
 
 import numpy as np
 from amaranth.hdl import Mux
@@ -18,6 +19,8 @@ def _check_rounding(rounding):
 
 class Round(Wire):
     """Drop low bits, rounding; or append zeros if `frac` is finer than ``a``'s."""
+
+    divisible = True
 
     def __init__(self, a, frac, rounding):
         _check_rounding(rounding)
@@ -37,7 +40,7 @@ class Round(Wire):
         return self.drop <= 0 or self.rounding == "floor"
 
     def steps(self, target, budget_ns):
-        return (Step(0.0 if self.exact else rounding_ns(self, target)),)
+        return (Step(0.0),) if self.exact else rounding_steps(self, target, self.drop)
 
     def cost_on(self, target):
         return Cost(luts=0 if self.exact else self.fmt.width)
@@ -53,11 +56,11 @@ class Round(Wire):
             return a >> n
         return _round_half(a, 1 << n - 1, n, self.rounding)
 
-    def rtl(self, m, a):
+    def rtl(self, m, a, cut=UNCUT):
         n = self.drop
         if n <= 0:
             return a << -n
-        return bits.round_off(a, 0, n, self.rounding)
+        return bits.round_off(a, 0, n, self.rounding, cut)
 
 
 class ShiftRight(Wire):
@@ -83,8 +86,15 @@ class ShiftRight(Wire):
         return (a.lo << self.pad) - half, (a.hi << self.pad) + half
 
     def steps(self, target, budget_ns):
-        stages = (Step(target.mux_ns),) * self.args[1].fmt.width
-        return stages if self.rounding == "floor" else (*stages, Step(rounding_ns(self, target)))
+        # To round to even, what a stage shifts out is looked at for a tie.
+        even = self.rounding == "nearest_even"
+        stages = tuple(
+            Step(max(target.mux_ns, gate_ns(target, (1 << i) + 2) if even else 0.0))
+            for i in reversed(range(self.args[1].fmt.width))
+        )
+        if self.rounding == "floor":
+            return stages
+        return (*stages, *rounding_steps(self, target, self.base))
 
     def cost_on(self, target):
         return Cost(luts=self.fmt.width * (self.args[1].fmt.width + 1))
@@ -101,12 +111,20 @@ class ShiftRight(Wire):
         shifted, lost = bits.shift_right(m, a << self.pad, s, cut)
         if self.rounding != "floor":
             shifted, lost = cut(shifted, lost)
-        return bits.round_off(shifted, lost, self.base, self.rounding)
+        return bits.round_off(shifted, lost, self.base, self.rounding, cut)
 
 
-def rounding_ns(op, target):
-    """To add the half, and to look for a tie."""
-    return target.add_ns(op.fmt.width) + target.lut_ns * (op.rounding == "nearest_even")
+def gate_ns(target, inputs):
+    """One bit of so many."""
+    return target.lut_ns * max(ceil(log2(inputs) / 2), 1)
+
+
+def rounding_steps(op, target, drop):
+    """To look for a tie, and to add the half."""
+    adder = Step(target.add_ns(op.fmt.width))
+    if op.rounding == "nearest_up":
+        return (adder,)
+    return Step(gate_ns(target, drop + 2)), adder
 
 
 def _round_half(a, half, total, rounding):
@@ -279,7 +297,7 @@ class Lookup(Wire):
         held = target.read_ns + 2 * target.lut_ns > budget_ns
         return (
             Step(target.memory_ns, registered=True, own=True),
-            Step(target.read_ns, registered=held),
+            Step(target.held_ns if held else target.read_ns, registered=held),
         )
 
     def cost_on(self, target):
