@@ -102,4 +102,22 @@ _ECP5 = Target(
     held_ns=3.9,
 )
 
-TARGETS = {t.name: t for t in (GENERIC, _ECP5)}
+_ICE40 = Target(
+    "ice40",
+    calibrated="nextpnr",
+    clock_ns=2.2,
+    lut_ns=3.0,
+    mux_ns=3.0,
+    adder_ns=4.2,
+    carry_ns=0.28,
+    multiplier_ns=12.0,
+    memory_ns=3.0,
+    read_ns=3.5,
+    held_ns=3.5,
+    tile=(16, 16),
+    rom_logic_bits=1024,
+    ram_logic_bits=0,
+    block_shapes=((256, 16), (512, 8), (1024, 4), (2048, 2)),
+)
+
+TARGETS = {t.name: t for t in (GENERIC, _ECP5, _ICE40)}

@@ -194,7 +194,11 @@ class RowEngine(wiring.Component):
             ring.read.eq(issue),
             pop.eq(issue & end),
         ]
-        m.d.sync += credit.eq(credit - issue + (self.o.valid & self.o.ready))
+        left = self.o.valid & self.o.ready
+        # Both changes are ready before it is known which.
+        m.d.sync += credit.eq(
+            Mux(left == issue, credit, Mux(issue, credit - 1, credit + 1)[: len(credit)])
+        )
         with m.If(issue):
             m.d.sync += count.eq(Mux(end, 0, count + 1))
         held = self._delay(m, scalars, READ_CYCLES, "scalars", reset_less=True)

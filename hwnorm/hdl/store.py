@@ -1,6 +1,6 @@
 """Memories of the shell: the row buffer's ring and the parameters."""
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -105,10 +105,14 @@ class Ring(wiring.Component):
                 m.d.sync += [head.eq(base), pending.eq(0)]
         with m.If(self.read):
             m.d.sync += tail.eq(after(tail))
-        with m.If(self.drop):
-            m.d.sync += used.eq(used - pending - self.read)
-        with m.Else():
-            m.d.sync += used.eq(used + self.write - self.read)
+        # Whether a beat is written is known last: it only chooses.
+        fewer, same, more = (Signal.like(used, name=f"used_{n}") for n in ("fewer", "same", "more"))
+        m.d.comb += [
+            fewer.eq(used - pending - self.read),
+            same.eq(Mux(self.read, used - 1, used)),
+            more.eq(Mux(self.read, used, used + 1)),
+        ]
+        m.d.sync += used.eq(Mux(self.drop, fewer, Mux(self.write, more, same)))
         return m
 
 
