@@ -1,6 +1,6 @@
 """FPGA families: how long things take and how blocks are shaped, in the scheduler's terms."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 
 
@@ -35,6 +35,13 @@ class Target:
         Bits a block RAM that a synthesiser rather makes of LUTs or of LUT RAM.
     block_shapes : tuple of (int, int)
         Words and bits of the shapes that a block RAM can have.
+    lut_ram : bool
+        Whether small memories can be made of LUTs, 16 words of 4 bits; else of registers.
+    luts_of : tuple of float
+        What the LUTs of a design are made of, see ``hwnorm.estimate``.
+    slack : (float, float, float)
+        The period that is reached: a constant in ns, and what the longest path, and the square
+        root of the LUTs in thousands, are multiplied by; see ``hwnorm.estimate``.
     """
 
     name: str
@@ -53,6 +60,9 @@ class Target:
     rom_logic_bits: int = 2048
     ram_logic_bits: int = 1984
     block_shapes: tuple = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
+    lut_ram: bool = True
+    luts_of: tuple = (1.0, 0.0, 1.0, 1.0, 150.0)
+    slack: tuple = (0.0, 1.0, 0.0)
 
     def add_ns(self, width):
         """An adder or comparator of `width` bits."""
@@ -117,7 +127,34 @@ _ICE40 = Target(
     tile=(16, 16),
     rom_logic_bits=1024,
     ram_logic_bits=0,
+    lut_ram=False,
     block_shapes=((256, 16), (512, 8), (1024, 4), (2048, 2)),
 )
 
-TARGETS = {t.name: t for t in (GENERIC, _ECP5, _ICE40)}
+#: nextpnr's ECP5 by the ratio of public speed figures: about a sixth slower.
+_GOWIN = replace(
+    _ECP5, name="gowin", calibrated="scaled", clock_ns=0.7, lut_ns=1.4, mux_ns=1.4, adder_ns=2.4,
+    carry_ns=0.05, multiplier_ns=6.0, inside_ns=4.5, read_ns=6.0, held_ns=4.5,
+)  # fmt: skip
+
+#: From the switching characteristics of 7-series data sheets, speed grade 1, and routing like it.
+_XC7 = Target(
+    "xc7",
+    calibrated="scaled",
+    clock_ns=0.6,
+    lut_ns=0.8,
+    mux_ns=0.8,
+    adder_ns=1.4,
+    carry_ns=0.03,
+    multiplier_ns=4.0,
+    inside_ns=2.8,
+    memory_ns=1.2,
+    read_ns=2.8,
+    held_ns=2.4,
+    tile=(25, 18),
+    rom_logic_bits=4096,
+    ram_logic_bits=4096,
+    block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
+)
+
+TARGETS = {t.name: t for t in (GENERIC, _ECP5, _ICE40, _GOWIN, _XC7)}

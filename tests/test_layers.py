@@ -30,6 +30,8 @@ LAYERS = (
     "sim",
     "bitexact",
     "export",
+    "estimate",
+    "netlist",
     "report",
     "testing",
     "plots",

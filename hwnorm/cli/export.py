@@ -11,8 +11,11 @@ from hwnorm.cli.base import (
     data_option,
     design_argument,
     layers_of,
+    period_option,
     print_result,
     seed_option,
+    target_option,
+    timed,
 )
 from hwnorm.design import load
 from hwnorm.export import TABLE_FORMATS, design_tables, table_files, write_bundle
@@ -76,13 +79,15 @@ def lut(design, function, method, segments, arg_bits, frac, kinds, output, as_js
 @click.option("-o", "--output", required=True, metavar="DIR")
 @click.option("--name", help="Of the top module; without, from DESIGN.")
 @click.option("--rows", type=click.IntRange(1), default=16, show_default=True, help="In the bench.")
+@target_option
+@period_option
 @data_option
 @seed_option
 @as_json
-def verilog(design, output, name, rows, data, seed, as_json):
+def verilog(design, output, name, rows, target, period, data, seed, as_json):
     """Write DESIGN as Verilog with a self-checking test bench and a manifest."""
     name = name or Path(design).stem
-    design = load(design)
+    design = timed(load(design), target, period)
     if data is None:
         layers = [Layer("corner and random rows", bench_rows(design, rows, seed))]
     else:

@@ -96,7 +96,7 @@ class _Carry(_Aligned):
         return (Step(target.add_ns(ceil(width / pieces))),) * pieces
 
     def cost_on(self, target):
-        return Cost(luts=self.fmt.width)
+        return Cost(adder_bits=self.fmt.width)
 
 
 class Add(_Carry):
@@ -142,7 +142,7 @@ class Max(_Aligned):
         return (Step(target.add_ns(self.fmt.width) + target.lut_ns),)
 
     def cost_on(self, target):
-        return Cost(luts=2 * self.fmt.width)
+        return Cost(luts=self.fmt.width, adder_bits=self.fmt.width)
 
     def ints(self, a, b):
         return np.maximum(*self.aligned((a, b)))
@@ -163,7 +163,7 @@ class Less(_Aligned):
         return (Step(target.add_ns(max(a.fmt.width for a in self.args))),)
 
     def cost_on(self, target):
-        return Cost(luts=max(a.fmt.width for a in self.args))
+        return Cost(adder_bits=max(a.fmt.width for a in self.args))
 
     def ints(self, a, b):
         a, b = self.aligned((a, b))
@@ -212,7 +212,7 @@ class Abs(Wire):
         return (Step(target.add_ns(self.fmt.width) + target.lut_ns),)
 
     def cost_on(self, target):
-        return Cost(luts=self.fmt.width)
+        return Cost(luts=self.fmt.width, adder_bits=self.fmt.width)
 
     def ints(self, a):
         return abs(a)
@@ -249,7 +249,7 @@ class Mul(Wire):
 
     def cost_on(self, target):
         if self.digits is not None:
-            return Cost(luts=max(len(self.digits) - 1, 0) * self.fmt.width)
+            return Cost(adder_bits=max(len(self.digits) - 1, 0) * self.fmt.width)
         return Tiling.of(*self.args, target).cost
 
     def ints(self, a, b):
@@ -293,7 +293,8 @@ class MulHidden(Wire):
         return (*Tiling.of(*self.args, target).steps(target, budget_ns), adder)
 
     def cost_on(self, target):
-        return Tiling.of(*self.args, target).cost + Cost(luts=self.fmt.width - self.hidden)
+        adder = Cost(adder_bits=self.fmt.width - self.hidden)
+        return Tiling.of(*self.args, target).cost + adder
 
     def ints(self, a, b):
         return a * (b + (1 << self.hidden))

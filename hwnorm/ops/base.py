@@ -1,6 +1,6 @@
 """What every op is: a wire in a flow, written with Python's operators."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from hwnorm import ops
 from hwnorm.fixed import OVERFLOWS
@@ -12,18 +12,32 @@ MULTIPLIER_BITS = 18
 
 @dataclass(frozen=True)
 class Cost:
-    """An estimate of resources: four-input LUTs, multipliers, bits of ROM."""
+    """An estimate of resources.
+
+    Members
+    -------
+    luts : int
+        Four-input LUTs of logic, adders not counted.
+    multipliers : int
+        Multiplier blocks.
+    rom_bits : int
+    adder_bits : int
+        Bits of adders and comparators: a LUT or half a carry cell each, by family.
+    blocks : int
+        Block RAMs of tables.
+    """
 
     luts: int = 0
     multipliers: int = 0
     rom_bits: int = 0
+    adder_bits: int = 0
+    blocks: int = 0
 
     def __add__(self, other):
-        return Cost(
-            self.luts + other.luts,
-            self.multipliers + other.multipliers,
-            self.rom_bits + other.rom_bits,
-        )
+        return Cost(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __mul__(self, count):
+        return Cost(*(a * count for a in astuple(self)))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,10 @@ class Round(Wire):
         return (Step(0.0),) if self.exact else rounding_steps(self, target, self.drop)
 
     def cost_on(self, target):
-        return Cost(luts=0 if self.exact else self.fmt.width)
+        if self.exact:
+            return Cost()
+        ties = ceil(self.drop / 3) if self.rounding == "nearest_even" else 0
+        return Cost(luts=ties, adder_bits=self.fmt.width)
 
     def ints(self, a):
         return self._of(a)
@@ -97,7 +100,12 @@ class ShiftRight(Wire):
         return (*stages, *rounding_steps(self, target, self.base))
 
     def cost_on(self, target):
-        return Cost(luts=self.fmt.width * (self.args[1].fmt.width + 1))
+        width, stages = self.fmt.width, self.args[1].fmt.width
+        even = self.rounding == "nearest_even"
+        # A stage is as wide as what can still reach the result.
+        moved = sum(min(width + (1 << i), self.args[0].fmt.width) for i in range(stages))
+        ties = (1 << stages) // 3 + 2 * stages if even else 0
+        return Cost(luts=moved + ties, adder_bits=0 if self.rounding == "floor" else width)
 
     def ints(self, a, s):
         return self._of(a << self.pad if self.pad else a, s + self.base)
@@ -171,7 +179,7 @@ class Clamp(Wire):
         return (Step(2.5 * target.lut_ns),)
 
     def cost_on(self, target):
-        return Cost(luts=self.fmt.width + self.args[0].fmt.width // 2)
+        return Cost(luts=self.fmt.width + max(self.args[0].fmt.width - self.fmt.width, 0))
 
     def ints(self, a):
         return np.clip(a, self.lo, self.hi) if _leaves(a, self.lo, self.hi) else a
@@ -301,7 +309,10 @@ class Lookup(Wire):
         )
 
     def cost_on(self, target):
-        return Cost(rom_bits=len(self.column.values) * self.fmt.width)
+        words, width = len(self.column.values), self.fmt.width
+        if target.rom_in_block(words, width):
+            return Cost(rom_bits=words * width, blocks=target.blocks(words, width))
+        return Cost(rom_bits=words * width, luts=ceil(words / 16) * width)
 
     def ints(self, index):
         index = np.asarray(index)

@@ -61,10 +61,10 @@ class Tiling:
     @property
     def cost(self):
         """Blocks, and the adders around them."""
-        terms = len(self.pairs) + self.rows
-        rest = self.widths[self.first] + 2 if self.rows else sum(self.widths)
-        adders = (terms - 1) * rest + (self.widths[0] if self.rows and self.square else 0)
-        return Cost(luts=adders, multipliers=len(self.pairs))
+        factor = self.widths[self.first] + 2 if self.rows else sum(self.widths)
+        adders = (len(self.pairs) + self.rows - 1) * factor
+        ahead = self.widths[0] if self.rows and self.square else 0
+        return Cost(luts=self.rows * factor, multipliers=len(self.pairs), adder_bits=adders + ahead)
 
     def _split(self, target, budget_ns):
         """Whether the blocks' input registers are used: where the way to them takes too long."""
