@@ -64,6 +64,9 @@ class Target:
     luts_of: tuple = (1.0, 0.0, 1.0, 1.0, 150.0)
     slack: tuple = (0.0, 1.0, 0.0)
 
+    def __str__(self):
+        return self.name
+
     def add_ns(self, width):
         """An adder or comparator of `width` bits."""
         return self.adder_ns + self.carry_ns * width

@@ -365,7 +365,9 @@ def test_schedules_keep_the_budget(period_ns, target):
             cycle = place[w]
             if cycle > latest:
                 # Earliest: it waits only if the budget is full, and only for the next cycle.
-                assert cycle == latest + 1 and ns > 0 and ns + steps[0].ns > budget
+                assert cycle == latest + 1
+                assert ns > 0
+                assert ns + steps[0].ns > budget
                 ns = 0.0
             assert cycle >= latest
             for n, step in enumerate(steps):

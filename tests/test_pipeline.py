@@ -13,6 +13,7 @@ from hwnorm import ops
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed
 from hwnorm.flow import trace
 from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.targets import GENERIC, TARGETS
 
 BUDGETS_NS = (3, 8, 1000)
 
@@ -78,11 +79,11 @@ def vectors(flow, rng, lanes=1, shared=(), count=24):
     return inputs
 
 
-def check_pipeline(flow, period_ns, lanes=1, shared=(), seed=0):
+def check_pipeline(flow, period_ns, lanes=1, shared=(), seed=0, target=GENERIC):
     """Model and hardware agree on every output; the checked model run does not raise."""
     inputs = vectors(flow, np.random.default_rng(seed), lanes, shared)
     expected = flow.run(check=True, **inputs)
-    pipeline = Pipeline(flow, period_ns, lanes, shared)
+    pipeline = Pipeline(flow, period_ns, lanes, shared, target)
     for name, rows in stream(pipeline, inputs).items():
         model = np.broadcast_to(np.asarray(expected[name]), rows.shape).astype(object)
         wrong = np.argwhere(model != rows)
@@ -254,6 +255,11 @@ def check_random_flows(flow, seed, lanes):
     SEEN["wide"] += len(flow.wide_wires)
     for period_ns in BUDGETS_NS:
         check_pipeline(flow, period_ns, lanes, {"row"} & set(flow.inputs), seed)
+    # Of a family: input registers of multipliers, output registers of memories, long adders.
+    target = TARGETS[("ecp5", "xc7", "ice40")[seed % 3]]
+    for factor in (0.7, 2):
+        period_ns = factor * (target.clock_ns + target.multiplier_ns)
+        check_pipeline(flow, period_ns, lanes, {"row"} & set(flow.inputs), seed, target)
 
 
 def test_random_flows_over_all_ops_give_the_same_in_hardware():
@@ -340,3 +346,16 @@ def test_an_input_goes_through_in_no_time():
     flow = trace(lambda x: {"y": x << 2, "k": ops.wire(9)}, x=S6)
     assert flow.schedule(3).latency == 0
     check_pipeline(flow, 3, lanes=2)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=str)
+@pytest.mark.parametrize("widths", [(24, 18), (18, 18), (25, 17), (27, 30), (40, 8)])
+def test_wide_products(widths, target):
+    def function(x, z):
+        return {"square": x * x, "product": z * x, "hidden": ops.MulHidden(x, z, 9)}
+
+    for signed in (True, False):
+        formats = [Fixed.of(signed, width) for width in widths]
+        flow = trace(function, x=formats[0], z=formats[1])
+        for period_ns in (3, 30):
+            check_pipeline(flow, period_ns, target=target)

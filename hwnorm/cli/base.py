@@ -37,8 +37,6 @@ data_option = click.option(
     "--data", metavar="FILE", help="Rows: .npy, or .npz with x, gamma, beta."
 )
 target_option = click.option("--target", help=f"Instead of the design's: {', '.join(TARGETS)}.")
-    "--target", help="Instead of the design's: " + ", ".join(TARGETS) + "."
-)
 period_option = click.option("--period", type=float, metavar="NS", help="Instead of the design's.")
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
