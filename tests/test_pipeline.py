@@ -4,15 +4,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from amaranth.hdl import ClockDomain, Fragment, Module
+from amaranth.hdl import ClockDomain, Fragment, Module, Signal
 from amaranth.sim import Simulator
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
 from hwnorm import ops
+from hwnorm.bits import shape
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed
 from hwnorm.flow import trace
-from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.hdl.pipeline import Pipeline, Registers
 from hwnorm.targets import GENERIC, TARGETS
 
 BUDGETS_NS = (3, 8, 1000)
@@ -359,3 +360,16 @@ def test_wide_products(widths, target):
         flow = trace(function, x=formats[0], z=formats[1])
         for period_ns in (3, 30):
             check_pipeline(flow, period_ns, target=target)
+
+
+@settings(max_examples=30, phases=[Phase.generate])
+@given(flow=flows(), target=st.sampled_from(list(TARGETS.values())), share=st.floats(0.3, 3))
+def test_hardware_is_cut_at_each_step(flow, target, share):
+    schedule = flow.schedule(share * (target.clock_ns + target.multiplier_ns), target)
+    m = Module()
+    for wire in flow.wires:
+        if wire.divisible and wire in schedule.cuts:
+            cut = Registers(m, schedule.cuts[wire], "wire", target)
+            wire.rtl(m, *(Signal(shape(arg.fmt)) for arg in wire.args), cut=cut)
+            assert cut.calls == len(schedule.cuts[wire]), type(wire).__name__
+    Fragment.get(m, None)

@@ -55,9 +55,10 @@ MUTATIONS = (
     (Tiling, "_with_rows", "-row if", "row if", ROWS),
     (Tiling, "_with_rows", "factor << i", "factor << 0", ROWS),
     (bits, "shift_left", "cut(value, amount[:i])", "cut(value)[0], amount[:i]", WORDS),
-    (bits, "shift_right", "cut(value, lost, amount[:i])", "*cut(value, amount[:i]), lost", WORDS),
+    (bits, "shift_right", "value, lost, amount = cut(value, lost, amount[:i])",
+     "value, amount = cut(value, amount[:i])", WORDS),
     (bits, "round_off", "kept, up = cut(kept, up)", "(kept,) = cut(kept)", WORDS),
     (bits, "count_leading_zeros", "none, *zeros = cut(none, *zeros)",
      "zeros = list(cut(*zeros))", WORDS),
-    (Registers, "__call__", "range(self.counts.pop(0))", "range(0 * self.counts.pop(0))", SUMS),
+    (Registers, "__call__", "self.counts[self.calls] if", "0 if", SUMS),
 )  # fmt: skip

@@ -27,13 +27,18 @@ class Registers(Cut):
     def __init__(self, m, counts, name, target):
         self.m, self.name, self.target = m, name, target
         self.pieces = len(counts) + 1
-        self.counts = list(counts)
+        self.counts, self.calls = counts, 0
 
     def __call__(self, *values):
-        step = self.pieces - len(self.counts)
-        for n in range(self.counts.pop(0)):
+        registers = self.counts[self.calls] if self.calls < len(self.counts) else 0
+        self.calls += 1
+        for n in range(registers):
             later = [
-                Signal(Value.cast(v).shape(), name=f"{self.name}_s{step}_{n}_{i}", reset_less=True)
+                Signal(
+                    Value.cast(v).shape(),
+                    name=f"{self.name}_s{self.calls}_{n}_{i}",
+                    reset_less=True,
+                )
                 for i, v in enumerate(values)
             ]
             self.m.d.sync += [new.eq(old) for new, old in zip(later, values, strict=True)]
@@ -128,7 +133,6 @@ class Pipeline(wiring.Component):
         if wire.divisible:
             cut = Registers(m, self.schedule.cuts[wire], name, self.schedule.target)
             value = wire.rtl(m, *args, cut=cut)
-            assert not cut.counts, f"{type(wire).__name__} must be cut at each of its steps"
         else:
             value = wire.rtl(m, *args)
         signal = Signal(shape(wire.fmt), name=name, reset_less=True)
