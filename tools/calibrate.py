@@ -1,11 +1,13 @@
 """Measure the calibration designs with Yosys and nextpnr, compare with the estimates, draw.
 
     python tools/calibrate.py measure [--family ecp5|ice40] [--seeds N]
-    python tools/calibrate.py compare [--picture FILE] [--json]
+    python tools/calibrate.py fit [--family ecp5|ice40]
+    python tools/calibrate.py compare [--family ecp5|ice40] [--picture FILE]
 
 ``measure`` adds to ``tools/calibration.json`` what is not there yet, design by design: it can be
-stopped and goes on where it was. ``compare`` needs neither tool. The delays and costs themselves
-are in ``hwnorm/targets.py`` and ``hwnorm/estimate.py``; see docs/timing.md.
+stopped and goes on where it was. ``fit`` prints the factors `slack` and `luts_of` of
+``hwnorm/targets.py`` that suit two thirds of the designs best. ``compare`` prints the errors of the
+estimates on all, and apart on the third that was not fitted. See docs/timing.md.
 """
 
 import hashlib
@@ -13,17 +15,24 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict
+from math import sqrt
 from pathlib import Path
+from statistics import median
 
 import click
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from calibration_designs import DESIGNS
 
+from hwnorm.estimate import estimate, longest_path, lut_features
 from hwnorm.files import write_text
 from hwnorm.hdl import verilog
 from hwnorm.netlist import pack_registers
+from hwnorm.plots import draw_calibration
+from hwnorm.targets import TARGETS
 
 DATA = Path(__file__).resolve().parent / "calibration.json"
 
@@ -95,13 +104,18 @@ def load():
     return json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
 
 
+family_option = click.option(
+    "--family", type=click.Choice(list(FLOWS)), default="ecp5", show_default=True
+)
+
+
 @click.group()
 def main():
     """Measure, or compare with the estimates."""
 
 
 @main.command()
-@click.option("--family", type=click.Choice(list(FLOWS)), default="ecp5")
+@family_option
 @click.option("--seeds", default=1, show_default=True)
 def measure(family, seeds):
     """Synthesise and route what is not measured yet, or has changed."""
@@ -122,6 +136,72 @@ def measure(family, seeds):
         data.setdefault(family, {})[name] = known
         write_text(DATA, json.dumps(data, indent=1) + "\n")
         click.echo(f"{name}: {known}")
+
+
+def measured(family):
+    """The designs that are measured as they are now: name, design, cells and median clock."""
+    data = load().get(family, {})
+    for name, design in DESIGNS[family]().items():
+        if name in data:
+            yield name, design, data[name] | {"fmax_mhz": median(data[name]["fmax_mhz"])}
+
+
+def held_out(index):
+    """Whether a design is kept from the fit."""
+    return index % 3 == 2
+
+
+def nonnegative(rows, wanted):
+    """Factors of the columns, none negative, with the least relative squares."""
+    rows = np.array(rows) / np.array(wanted)[:, None]
+    left = list(range(rows.shape[1]))
+    while True:
+        found = np.linalg.lstsq(rows[:, left], np.ones(len(rows)), rcond=None)[0]
+        if (found >= 0).all():
+            factors = np.zeros(rows.shape[1])
+            factors[left] = found
+            return tuple(round(float(f), 3) for f in factors)
+        left.pop(int(np.argmin(found)))
+
+
+@main.command()
+@family_option
+def fit(family):
+    """Factors of the estimates that suit the measurements best."""
+    target = TARGETS[family]
+    kept = [item for n, item in enumerate(measured(family)) if not held_out(n)]
+    luts = nonnegative([lut_features(d, target) for _, d, _ in kept], [c["lut"] for *_, c in kept])
+    paths = [
+        (1.0, longest_path(d, target)[0] + target.clock_ns, sqrt(c["lut"] / 1000))
+        for _, d, c in kept
+    ]
+    slack = nonnegative(paths, [1000 / c["fmax_mhz"] for *_, c in kept])
+    click.echo(f"{len(kept)} designs: luts_of={luts}, slack={slack}")
+
+
+@main.command()
+@family_option
+@click.option("--picture", metavar="FILE", help="Draw estimate against measurement.")
+def compare(family, picture):
+    """Errors of the estimates, design by design."""
+    points = {"fmax_mhz": [], "lut": [], "dsp": [], "bram": [], "ff": []}
+    for n, (name, design, cells) in enumerate(measured(family)):
+        guess = asdict(estimate(design))
+        errors = {}
+        for what, known in points.items():
+            known.append((cells[what], guess[what], held_out(n)))
+            errors[what] = f"{what} {guess[what]:g} / {cells[what]:g}"
+        click.echo(f"{name:16}" + ", ".join(errors.values()))
+    for what, known in points.items():
+        for title, some in (("all", known), ("held out", [p for p in known if p[2]])):
+            off = sorted(abs(g / m - 1) for m, g, _ in some if m)
+            if off:
+                click.echo(
+                    f"{what}, {title}: {len(off)} designs, median {median(off):.1%}, "
+                    f"90 % within {off[int(0.9 * (len(off) - 1))]:.1%}, largest {off[-1]:.1%}"
+                )
+    if picture:
+        draw_calibration({what: points[what] for what in ("fmax_mhz", "lut")}, picture, family)
 
 
 if __name__ == "__main__":

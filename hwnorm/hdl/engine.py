@@ -183,22 +183,26 @@ class RowEngine(wiring.Component):
             width=len(self.o.payload.as_value()), depth=self.output_beats
         )
         credit = Signal(range(self.output_beats + 1), init=self.output_beats, name="o_credit")
+        broke = Signal(name="o_broke")  # credit == 0, known a cycle ahead
         count, issue, end = (
             Signal(range(max(beats, 2)), name="o_beat"),
             Signal(name="o_issue"),
             Signal(name="o_end"),
         )
         m.d.comb += [
-            issue.eq(queued & (credit != 0)),
+            issue.eq(queued & ~broke),
             end.eq(count == beats - 1),
             ring.read.eq(issue),
             pop.eq(issue & end),
         ]
         left = self.o.valid & self.o.ready
         # Both changes are ready before it is known which.
-        m.d.sync += credit.eq(
-            Mux(left == issue, credit, Mux(issue, credit - 1, credit + 1)[: len(credit)])
-        )
+        m.d.sync += [
+            credit.eq(
+                Mux(left == issue, credit, Mux(issue, credit - 1, credit + 1)[: len(credit)])
+            ),
+            broke.eq(~left & (broke | (issue & (credit == 1)))),
+        ]
         with m.If(issue):
             m.d.sync += count.eq(Mux(end, 0, count + 1))
         held = self._delay(m, scalars, READ_CYCLES, "scalars", reset_less=True)

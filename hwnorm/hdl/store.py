@@ -20,17 +20,15 @@ def row_signature(fmt, lanes):
     )
 
 
-def read_port(m, memory, address, name, write=None):
+def read_port(m, memory, address, name, enable=1):
     """Read a memory; the data comes `READ_CYCLES` later.
 
-    Not a word that its port `write` is just writing, of which nobody has use: a block RAM
-    that is never asked for one needs no logic to give the old word.
+    If `enable` excludes the word that is just being written, which nobody has use for, a block
+    RAM needs no logic around it to give the old one.
     """
     port = memory.read_port()
     held = Signal(len(port.data), name=name, reset_less=True)
-    m.d.comb += port.addr.eq(address)
-    if write is not None:
-        m.d.comb += port.en.eq(~(write.en & (write.addr == address)))
+    m.d.comb += [port.addr.eq(address), port.en.eq(enable)]
     m.d.sync += held.eq(port.data)
     return held
 
@@ -77,6 +75,7 @@ class Ring(wiring.Component):
         )
         head, tail, base = (Signal(range(self.depth), name=n) for n in ("head", "tail", "base"))
         used = Signal(range(self.depth + 1))
+        full = Signal()  # used == depth, known a cycle ahead since `ready` is on every path
         pending = Signal(range(self.beats + 1))  # beats of the row that is not committed
 
         def after(pointer):
@@ -90,11 +89,12 @@ class Ring(wiring.Component):
 
         port = memory.write_port()
         m.d.comb += [
-            self.ready.eq(used != self.depth),
+            self.ready.eq(~full),
             port.addr.eq(head),
             port.data.eq(self.w_data),
             port.en.eq(self.write),
-            self.r_data.eq(read_port(m, memory, tail, "read_data", port)),
+            # Where both ends meet and the ring is not full, it is empty: nobody reads.
+            self.r_data.eq(read_port(m, memory, tail, "read_data", (head != tail) | full)),
         ]
         head_next = after(head)
         with m.If(self.write):
@@ -112,7 +112,10 @@ class Ring(wiring.Component):
             same.eq(Mux(self.read, used - 1, used)),
             more.eq(Mux(self.read, used, used + 1)),
         ]
-        m.d.sync += used.eq(Mux(self.drop, fewer, Mux(self.write, more, same)))
+        m.d.sync += [
+            used.eq(Mux(self.drop, fewer, Mux(self.write, more, same))),
+            full.eq(~self.drop & ~self.read & (full | (self.write & (used == self.depth - 1)))),
+        ]
         return m
 
 
@@ -164,7 +167,8 @@ class ParameterStore(wiring.Component):
             shape=unsigned(width), depth=self.beats, init=self.words
         )
         write = memory.write_port() if self.writable else None
-        word = read_port(m, memory, self.beat, f"{self.name}_data", write)
+        enable = ~(write.en & (write.addr == self.beat)) if self.writable else 1
+        word = read_port(m, memory, self.beat, f"{self.name}_data", enable)
         outputs = [self.output(key, lane) for lane in range(self.lanes) for key in self.fields]
         m.d.comb += Cat(*outputs).eq(word)
         if self.writable:
