@@ -31,6 +31,56 @@ def tree(combine, values):
     return values[0]
 
 
+def uncut(*values):
+    """No register between two steps of an op: see ``hwnorm.ops.Cut``."""
+    return values
+
+
+def limbs(value, size):
+    """A value in parts of `size` bits, the lowest first; the highest keeps the sign.
+
+    The highest may have a bit more where the value is signed, and none is empty.
+    """
+    value, parts = Value.cast(value), []
+    while len(value) > size + value.shape().signed:
+        parts.append(value[:size])
+        value = value[size:].as_signed() if value.shape().signed else value[size:]
+    return [*parts, value]
+
+
+def sum_in_levels(terms, cut, held=()):
+    """The sum of values, pair by pair; `cut` is called between the levels.
+
+    Returns
+    -------
+    sum, list
+        `held` goes along, to arrive with the sum.
+    """
+    terms = list(terms)
+    while len(terms) > 1:
+        pairs = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+        if len(terms) > 1:
+            moved = cut(*terms, *held)
+            terms, held = list(moved[: len(terms)]), moved[len(terms) :]
+    return terms[0], list(held)
+
+
+def add_in_pieces(a, b, carry, fmt, cut):
+    """``a + b + carry`` to a format, `cut` between pieces of equal length, the lowest first."""
+    size = -(-fmt.width // cut.pieces)
+    a, b, done = extend(a, fmt.width), extend(b, fmt.width), []
+    for piece in range(cut.pieces):
+        # The carry enters below the lowest bit, so that each piece is one adder.
+        total = (Cat(Const(1, 1), a[:size]) + Cat(carry, b[:size]))[1:]
+        done.append(total[: min(size, len(a))])
+        carry, a, b = total[-1], a[size:], b[size:]
+        if piece < cut.pieces - 1:
+            a, b, carry, *done = cut(a, b, carry, *done)
+    whole = Cat(*done)[: fmt.width]
+    return whole.as_signed() if fmt.signed else whole
+
+
 def signed_digits(value, most=4):
     """The signed powers of two that sum to a constant, fewest first found.
 
@@ -62,17 +112,22 @@ def outside(value, lo, hi):
     return value < lo if value.shape().signed or lo > 0 else Const(0, 1), value > hi
 
 
-def shift_left(m, value, amount, width):
-    """``value << amount`` on `width` bits, as a barrel shifter."""
+def shift_left(m, value, amount, width, cut=uncut):
+    """``value << amount`` on `width` bits, as a barrel shifter; `cut` between its stages."""
     for i in reversed(range(len(amount))):
         stage = Signal(width)
         m.d.comb += stage.eq(Mux(amount[i], value << (1 << i) if 1 << i < width else 0, value))
         value = stage
+        if i:
+            value, amount = cut(value, amount[:i])
     return value
 
 
-def shift_right(m, value, amount):
-    """``value >> amount``, arithmetic, and whether a one was shifted out."""
+def shift_right(m, value, amount, cut=uncut):
+    """``value >> amount``, arithmetic, and whether a one was shifted out.
+
+    `cut` is called between the stages.
+    """
     lost = Const(0, 1)
     for i in reversed(range(len(amount))):
         step = 1 << i
@@ -82,11 +137,13 @@ def shift_right(m, value, amount):
             gone.eq(lost | (amount[i] & value[:step].any())),
         ]
         value, lost = stage, gone
+        if i:
+            value, lost, amount = cut(value, lost, amount[:i])
     return value, lost
 
 
-def round_off(value, lost, drop, rounding):
-    """Drop `drop` low bits, rounding.
+def round_off(value, lost, drop, rounding, cut=uncut):
+    """Drop `drop` low bits, rounding; `cut` stands between the look at them and the adder.
 
     Parameters
     ----------
@@ -100,31 +157,40 @@ def round_off(value, lost, drop, rounding):
     """
     value = extend(value, drop + 1)
     kept = value.shift_right(drop)
-    half = value[drop - 1]
+    up = value[drop - 1]
     if rounding == "floor":
         return kept
-    if rounding == "nearest_up":
-        return kept + half
-    return kept + (half & (value[: drop - 1].any() | lost | value[drop]))
+    if rounding == "nearest_even":
+        up = up & (value[: drop - 1].any() | lost | value[drop])
+        kept, up = cut(kept, up)
+    return kept + up
 
 
-def count_leading_zeros(m, value, width):
-    """The zeros above the highest one of a `width`-bit value; `width` if there is none."""
-    size = 1 << width.bit_length()
+def count_leading_zeros(m, value, width, cut=uncut):
+    """The zeros above the highest one of a `width`-bit value; `width` if there is none.
+
+    A tree of as many levels as the count has bits, with `cut` between them.
+    """
+    levels = width.bit_length()
+    size = 1 << levels
     # A one below the word ends the count for zero, and padding makes the tree complete.
     word = Cat(Const((1 << size - width) - 1, size - width), value[:width])
-
-    def count(low, high):
-        """Of the bits [low, high): whether all are zero, and the zeros on top."""
-        if high - low == 1:
-            return ~word[low], None
-        middle = (low + high) // 2
-        none_low, zeros_low = count(low, middle)
-        none_high, zeros_high = count(middle, high)
-        if zeros_low is None:
-            return none_low & none_high, none_high
-        zeros = Signal(range(high - low))
-        m.d.comb += zeros.eq(Cat(Mux(none_high, zeros_low, zeros_high), none_high))
-        return none_low & none_high, zeros
-
-    return count(0, size)[1]
+    # Of every group of bits, from the lowest: whether all are zero, and the zeros on top.
+    none, zeros = ~word, []
+    for level in range(levels):
+        groups = size >> level + 1
+        low, high = none[::2], none[1::2]
+        counts = []
+        for group in range(groups):
+            count = Signal(level + 1)
+            below = (zeros[2 * group], zeros[2 * group + 1]) if level else (None, None)
+            m.d.comb += count.eq(
+                Cat(Mux(high[group], *below), high[group]) if level else high[group]
+            )
+            counts.append(count)
+        both = Signal(groups)
+        m.d.comb += both.eq(low & high)
+        none, zeros = both, counts
+        if level < levels - 1:
+            none, *zeros = cut(none, *zeros)
+    return zeros[0]

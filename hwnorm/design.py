@@ -24,6 +24,7 @@ _TOP = {
     "gamma_init": (str, list),
     "beta_init": (str, list),
     "period_ns": _NUMBER,
+    "target": str,
     "control": str,
 }
 _FORMAT = dict.fromkeys(("x", "y", "gamma", "beta", "rounding", "overflow"), str)

@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from hwnorm.fixed import Fixed
-from hwnorm.ops import Const, Cost, Input
+from hwnorm.ops import Const, Cost, Input, Wire
 from hwnorm.scaled import Scaled
+from hwnorm.targets import GENERIC, Target
 
 
 def trace(function, name="flow", **formats):
@@ -179,47 +180,81 @@ class Flow:
 
     # -- time and cost ------------------------------------------------------------------
 
-    def schedule(self, period_ns):
+    def schedule(self, period_ns, target=GENERIC):
         """Place every wire at its earliest (cycle, delay) for a clock period.
 
         Parameters
         ----------
         period_ns : float
-            The budget of one clock cycle. An op slower than that gets a cycle of its own.
+            Of the clock. A step of an op slower than that gets a cycle of its own.
+        target : Target
 
         Returns
         -------
         Schedule
         """
-        place, ready = {}, {}
+        budget = period_ns - target.clock_ns
+        place, ready, cuts, slowest = {}, {}, {}, (0.0, None)
         for wire in self.wires:
             starts = [ready[arg] for arg in wire.args if arg in ready]
             if isinstance(wire, Const) or (not starts and not isinstance(wire, Input)):
                 continue
             cycle, ns = max(starts, default=(0, 0.0))
-            if ns and ns + wire.delay > period_ns:
-                cycle, ns = cycle + 1, 0.0
-            place[wire] = cycle
-            ready[wire] = (cycle + 1, wire.tail) if wire.registered else (cycle, ns + wire.delay)
+            steps = wire.steps(target, budget)
+            ends = []
+            for step in steps:
+                if ns and ns + step.ns > budget:
+                    cycle, ns = cycle + 1, 0.0
+                ends.append(cycle)
+                ns += step.ns
+                if ns > slowest[0]:
+                    slowest = ns, wire
+                if step.registered:
+                    cycle, ns = cycle + 1, 0.0
+            place[wire] = ends[0]
+            ready[wire] = cycle, ns
+            # A step's own register is not to be made again.
+            gaps = zip(ends, ends[1:], steps, strict=False)
+            cuts[wire] = tuple(late - early - step.own for early, late, step in gaps)
         latency = max(
             (ready[w][0] + (ready[w][1] > 0) for w in self.outputs.values() if w in ready),
             default=0,
         )
-        return Schedule(period_ns, place, {w: r[0] for w, r in ready.items()}, latency)
+        available = {w: r[0] for w, r in ready.items()}
+        return Schedule(period_ns, target, place, available, cuts, latency, *slowest)
+
+    def finest_step(self, target):
+        """The slowest step that nothing can split, and its wire.
+
+        Returns
+        -------
+        (float, Wire or None)
+        """
+        steps = [
+            (step.ns, wire)
+            for wire in self.wires
+            if not isinstance(wire, Const)
+            for step in wire.steps(target, 0.0)
+        ]
+        return max(steps, key=lambda item: item[0], default=(0.0, None))
 
     @property
     def cost(self):
-        """The sum over all ops, for one instance."""
-        return sum((wire.cost for wire in self.wires), Cost())
+        """The sum over all ops, for one instance, on a part of no family."""
+        return self.cost_on(GENERIC)
 
-    def describe(self, period_ns):
+    def cost_on(self, target):
+        """The sum over all ops, for one instance."""
+        return sum((wire.cost_on(target) for wire in self.wires), Cost())
+
+    def describe(self, period_ns, target=GENERIC):
         """A table of the wires: name, op, operands, format, cycle.
 
         Returns
         -------
         str
         """
-        schedule = self.schedule(period_ns)
+        schedule = self.schedule(period_ns, target)
         rows = [("wire", "op", "of", "format", "cycle")]
         for wire in self.wires:
             cycle = schedule.available.get(wire)
@@ -245,18 +280,34 @@ class Schedule:
     Members
     -------
     period_ns : float
+    target : Target
     place : dict of Wire to int
-        The cycle in which the op works, its operands being taken in that cycle.
+        The cycle in which the op's first step works, its operands being taken in that cycle.
     available : dict of Wire to int
         The cycle in which its result can first be used. Constants are in neither.
+    cuts : dict of Wire to tuple of int
+        How many registers stand behind each of its steps, but the last.
     latency : int
         Cycles from the inputs to the outputs, which come out of registers.
+    slowest_ns : float
+        The longest path between registers, without the target's `clock_ns`.
+    slowest : Wire or None
+        Where it ends.
     """
 
     period_ns: float
+    target: Target
     place: dict
     available: dict
+    cuts: dict
     latency: int
+    slowest_ns: float
+    slowest: Wire | None
+
+    def registered(self, wire):
+        """Whether its last step ends in a register that the pipeline has to make."""
+        last = wire.steps(self.target, self.period_ns - self.target.clock_ns)[-1]
+        return last.registered and not last.own
 
 
 def narrowest(lo, hi):

@@ -165,3 +165,35 @@ def _spans(cycles):
     """Runs of consecutive cycles as (start, length)."""
     breaks = np.flatnonzero(np.diff(cycles) != 1) + 1
     return [(run[0], len(run)) for run in np.split(cycles, breaks) if len(run)]
+
+
+def draw_calibration(points, path, title):
+    """Estimate against measurement, a panel for each quantity.
+
+    Parameters
+    ----------
+    points : dict of str to list of (float, float, bool)
+        For ``fmax_mhz`` and ``lut``: measured, estimated, and whether it was held out.
+    path : str or pathlib.Path
+    title : str
+    """
+    figure, axes = _figure()
+    axes.remove()
+    labels = {"fmax_mhz": "fmax in MHz", "lut": "LUT4"}
+    for n, (what, found) in enumerate(points.items()):
+        panel = figure.add_subplot(1, len(points), n + 1)
+        top = 1.1 * max(max(m, g) for m, g, _ in found)
+        panel.plot([0, top], [0, top], color="#888888", linewidth=0.8)
+        share = {"fmax_mhz": 0.2, "lut": 0.15}[what]
+        panel.fill_between(
+            [0, top], [0, top * (1 - share)], [0, top * (1 + share)], color="#888888", alpha=0.15
+        )
+        for apart, colour, mark in ((False, "#2f6f9f", "o"), (True, "#b04a3f", "s")):
+            some = [(m, g) for m, g, held in found if held == apart]
+            panel.plot(*zip(*some, strict=True), mark, color=colour, markersize=4,
+                       label="held out" if apart else "fitted")  # fmt: skip
+        panel.set(xlim=(0, top), ylim=(0, top), xlabel=f"measured {labels[what]}",
+                  ylabel=f"estimated (band: {share:.0%})")  # fmt: skip
+        panel.legend(frameon=False)
+    figure.suptitle(title, fontsize=10)
+    _save(figure, path)

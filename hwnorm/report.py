@@ -1,6 +1,9 @@
 """What the command line says of a design, as data and as text."""
 
-from hwnorm.ops import Cost
+from dataclasses import asdict
+
+from hwnorm.estimate import estimate
+from hwnorm.targets import TARGETS
 
 
 def check_data(design):
@@ -25,17 +28,17 @@ def check_data(design):
         return data
     flows = design.flows
     used = flows.gather, flows.solve, flows.apply
-    cost = scale_cost(flows.gather.cost, design.lanes) + flows.solve.cost
-    cost = cost + scale_cost(flows.apply.cost, design.lanes)
+    cost = flows.gather.cost * design.lanes + flows.solve.cost + flows.apply.cost * design.lanes
     return data | {
         "bound_terms_ulp": design.error_terms,
+        "estimate": asdict(estimate(design)),
         "latency_cycles": design.latency,
         "latency_beyond_row_cycles": design.latency - design.beats,
         "cycles_per_row": design.beats,
         "eps_used": design.eps_used,
         "rom_bits": sum(unit.table.rom_bits for unit in design.units.values()),
         "multipliers_estimate": cost.multipliers,
-        "datapath_luts_estimate": cost.luts,
+        "datapath_luts_estimate": cost.luts + cost.adder_bits,
         "tables": {
             name: {
                 "method": unit.table.method,
@@ -55,11 +58,6 @@ def check_data(design):
             for wire in flow.wires
         },
     }
-
-
-def scale_cost(cost, n):
-    """The cost of n instances."""
-    return Cost(cost.luts * n, cost.multipliers * n, cost.rom_bits * n)
 
 
 def warnings(design):
@@ -130,6 +128,7 @@ def check_text(design, wires=False):
             f"eps           {design.eps:g}, used {data['eps_used']:.6g}",
             f"multipliers   {data['multipliers_estimate']} of 18x18 (estimate)",
             f"tables        {data['rom_bits']} bits of ROM",
+            estimate_text(data["estimate"]),
         ]
         for name, table in data["tables"].items():
             lines.append(
@@ -139,8 +138,18 @@ def check_text(design, wires=False):
             )
         if wires:
             for flow in (design.flows.gather, design.flows.solve, design.flows.apply):
-                lines += ["", flow.describe(design.period_ns)]
+                lines += ["", flow.describe(design.period_ns, TARGETS[design.target])]
     return "\n".join([*lines, *(f"note: {sentence}" for sentence in data["warnings"])])
+
+
+def estimate_text(found):
+    """The estimate in a line."""
+    sure = {"nextpnr": "calibrated", "scaled": "scaled, not calibrated", "none": "no family"}
+    return (
+        f"estimate      {found['fmax_mhz']:g} MHz, {found['lut']} LUT, {found['ff']} FF, "
+        f"{found['dsp']} DSP, {found['bram']} BRAM on {found['target']} "
+        f"({sure[found['calibrated']]}); limited by {found['limited_by']}"
+    )
 
 
 def eval_data(total, layers):

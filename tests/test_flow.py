@@ -13,6 +13,7 @@ from hwnorm.fixed import Fixed
 from hwnorm.flow import narrowest, trace
 from hwnorm.ops import Column, Cost, const, leading_zeros, maximum, select, wire
 from hwnorm.scaled import ScaledFormat
+from hwnorm.targets import TARGETS
 
 S4 = Fixed.parse("s4/0")
 S8 = Fixed.parse("s8/2")
@@ -345,35 +346,50 @@ def test_describe():
 # -- time and cost --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("target", TARGETS.values(), ids=str)
 @pytest.mark.parametrize("period_ns", [1, 3, 6, 8, 1000])
-def test_schedules_keep_the_budget(period_ns):
+def test_schedules_keep_the_budget(period_ns, target):
+    budget = period_ns - target.clock_ns
     for flow in _design_flows():
-        schedule = flow.schedule(period_ns)
+        schedule = flow.schedule(period_ns, target)
         place, available = schedule.place, schedule.available
-        arrival = {}
+        arrival, longest = {}, 0.0
         for w in flow.wires:
             timed = [arg for arg in w.args if arg in place]
             if not timed and not isinstance(w, ops.Input):
                 assert w not in place
                 continue
-            assert all(available[arg] <= place[w] for arg in timed)
-            assert available[w] == place[w] + w.registered
-            # Earliest: nothing waits unless an operand comes in this cycle, or the budget is full.
-            start = max((arrival[arg] for arg in timed if available[arg] == place[w]), default=0.0)
-            assert start == 0 or start + w.delay <= period_ns
-            if place[w]:
-                early = [arrival[arg] for arg in timed if available[arg] == place[w] - 1]
-                late = any(available[arg] == place[w] for arg in timed)
-                assert late or max(early) + w.delay > period_ns
-            arrival[w] = w.tail if w.registered else start + w.delay
+            steps, cuts = w.steps(target, budget), (*schedule.cuts[w], 0)
+            assert len(steps) == len(cuts)
+            latest, ns = max(((available[a], arrival[a]) for a in timed), default=(0, 0.0))
+            cycle = place[w]
+            if cycle > latest:
+                # Earliest: it waits only if the budget is full, and only for the next cycle.
+                assert cycle == latest + 1
+                assert ns > 0
+                assert ns + steps[0].ns > budget
+                ns = 0.0
+            assert cycle >= latest
+            for n, step in enumerate(steps):
+                assert ns == 0 or ns + step.ns <= budget
+                ns += step.ns
+                longest = max(longest, ns)
+                gap = step.registered if n == len(steps) - 1 else cuts[n] + step.own
+                assert step.registered <= gap <= 1
+                assert gap == step.registered or ns + steps[n + 1].ns > budget
+                cycle, ns = (cycle + 1, 0.0) if gap else (cycle, ns)
+            assert available[w] == cycle
+            arrival[w] = ns
         ends = [available[w] + (arrival[w] > 0) for w in flow.outputs.values() if w in place]
         assert schedule.latency == max(ends, default=0)
+        assert schedule.slowest_ns == pytest.approx(longest)
 
 
 def test_more_time_never_takes_more_cycles():
     for flow in _design_flows():
-        latencies = [flow.schedule(ns).latency for ns in range(1, 40)]
-        assert latencies == sorted(latencies, reverse=True)
+        for target in TARGETS.values():
+            latencies = [flow.schedule(ns, target).latency for ns in range(1, 60)]
+            assert latencies == sorted(latencies, reverse=True), (flow.name, target.name)
 
 
 def test_cost_adds_up():
@@ -385,8 +401,8 @@ def test_cost_adds_up():
     by_op = {type(w).__name__: w.cost for w in flow.wires if w.cost != Cost()}
     assert by_op["Lookup"] == Cost(rom_bits=16)
     assert by_op["Add"] == Cost(luts=28)
-    # 25 bits take two multipliers of 18; a factor of 3 or 6 is an addition.
+    # Of 25 bits, 17 take a multiplier and 8 are rows of adders; a factor of 3 or 6 is an addition.
     assert [w.cost for w in flow.wires if isinstance(w, ops.Mul)] == [
-        Cost(multipliers=2), Cost(luts=29), Cost(luts=28)
+        Cost(luts=48, multipliers=1), Cost(luts=29), Cost(luts=28)
     ]  # fmt: skip
-    assert flow.cost == Cost(luts=85, multipliers=2, rom_bits=16)
+    assert flow.cost == Cost(luts=133, multipliers=1, rom_bits=16)

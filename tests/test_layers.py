@@ -10,6 +10,7 @@ ROOT = Path(hwnorm.__file__).parent
 #: From the bottom up. A module may import those before it, and its own package.
 LAYERS = (
     "fixed",
+    "targets",
     "bits",
     "ops",
     "scaled",
@@ -28,6 +29,8 @@ LAYERS = (
     "hdl",
     "sim",
     "bitexact",
+    "estimate",
+    "netlist",
     "report",
     "synth",
     "export",

@@ -4,15 +4,17 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from amaranth.hdl import ClockDomain, Fragment, Module
+from amaranth.hdl import ClockDomain, Fragment, Module, Signal
 from amaranth.sim import Simulator
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
 from hwnorm import ops
+from hwnorm.bits import shape
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed
 from hwnorm.flow import trace
-from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.hdl.pipeline import Pipeline, Registers
+from hwnorm.targets import GENERIC, TARGETS
 
 BUDGETS_NS = (3, 8, 1000)
 
@@ -78,11 +80,11 @@ def vectors(flow, rng, lanes=1, shared=(), count=24):
     return inputs
 
 
-def check_pipeline(flow, period_ns, lanes=1, shared=(), seed=0):
+def check_pipeline(flow, period_ns, lanes=1, shared=(), seed=0, target=GENERIC):
     """Model and hardware agree on every output; the checked model run does not raise."""
     inputs = vectors(flow, np.random.default_rng(seed), lanes, shared)
     expected = flow.run(check=True, **inputs)
-    pipeline = Pipeline(flow, period_ns, lanes, shared)
+    pipeline = Pipeline(flow, period_ns, lanes, shared, target)
     for name, rows in stream(pipeline, inputs).items():
         model = np.broadcast_to(np.asarray(expected[name]), rows.shape).astype(object)
         wrong = np.argwhere(model != rows)
@@ -254,6 +256,11 @@ def check_random_flows(flow, seed, lanes):
     SEEN["wide"] += len(flow.wide_wires)
     for period_ns in BUDGETS_NS:
         check_pipeline(flow, period_ns, lanes, {"row"} & set(flow.inputs), seed)
+    # Of a family: input registers of multipliers, output registers of memories, long adders.
+    target = TARGETS[("ecp5", "xc7", "ice40")[seed % 3]]
+    for factor in (0.7, 2):
+        period_ns = factor * (target.clock_ns + target.multiplier_ns)
+        check_pipeline(flow, period_ns, lanes, {"row"} & set(flow.inputs), seed, target)
 
 
 def test_random_flows_over_all_ops_give_the_same_in_hardware():
@@ -340,3 +347,29 @@ def test_an_input_goes_through_in_no_time():
     flow = trace(lambda x: {"y": x << 2, "k": ops.wire(9)}, x=S6)
     assert flow.schedule(3).latency == 0
     check_pipeline(flow, 3, lanes=2)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=str)
+@pytest.mark.parametrize("widths", [(24, 18), (18, 18), (25, 17), (27, 30), (40, 8)])
+def test_wide_products(widths, target):
+    def function(x, z):
+        return {"square": x * x, "product": z * x, "hidden": ops.MulHidden(x, z, 9)}
+
+    for signed in (True, False):
+        formats = [Fixed.of(signed, width) for width in widths]
+        flow = trace(function, x=formats[0], z=formats[1])
+        for period_ns in (3, 30):
+            check_pipeline(flow, period_ns, target=target)
+
+
+@settings(max_examples=30, phases=[Phase.generate])
+@given(flow=flows(), target=st.sampled_from(list(TARGETS.values())), share=st.floats(0.3, 3))
+def test_hardware_is_cut_at_each_step(flow, target, share):
+    schedule = flow.schedule(share * (target.clock_ns + target.multiplier_ns), target)
+    m = Module()
+    for wire in flow.wires:
+        if wire.divisible and wire in schedule.cuts:
+            cut = Registers(m, schedule.cuts[wire], "wire", target)
+            wire.rtl(m, *(Signal(shape(arg.fmt)) for arg in wire.args), cut=cut)
+            assert cut.calls == len(schedule.cuts[wire]), type(wire).__name__
+    Fragment.get(m, None)

@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+import mutate_steps
 import shell_check
 import test_flow
 import test_ops
@@ -91,22 +92,22 @@ def patched(patches):
 
 def plus_one(method):
     """The result is one more."""
-    return lambda self, *args: method(self, *args) + 1
+    return lambda self, *args, **cut: method(self, *args, **cut) + 1
 
 
 def flipped(method):
     """The lowest bit of the result is wrong."""
-    return lambda self, m, *args: Value.cast(method(self, m, *args)) ^ 1
+    return lambda self, m, *args, **cut: Value.cast(method(self, m, *args, **cut)) ^ 1
 
 
 def swapped(i, j):
     """Two arguments change places."""
 
     def wrapper(method):
-        def mutant(self, *args):
+        def mutant(self, *args, **cut):
             args = list(args)
             args[i], args[j] = args[j], args[i]
-            return method(self, *args)
+            return method(self, *args, **cut)
 
         return mutant
 
@@ -117,11 +118,11 @@ def altered(**changes):
     """The method sees other attributes: name to a function of the true value."""
 
     def wrapper(method):
-        def mutant(self, *args):
+        def mutant(self, *args, **cut):
             other = copy.copy(self)
             for name, change in changes.items():
                 setattr(other, name, change(getattr(self, name)))
-            return method(other, *args)
+            return method(other, *args, **cut)
 
         return mutant
 
@@ -130,7 +131,7 @@ def altered(**changes):
 
 def first(method):
     """The first operand is the result. (The module, which hardware gets first, is no operand.)"""
-    return lambda self, *args: next(arg for arg in args if not hasattr(arg, "submodules"))
+    return lambda self, *args, **cut: next(a for a in args if not hasattr(a, "submodules"))
 
 
 def rounds(instead, of):
@@ -171,7 +172,8 @@ def rewrite(owner, name, old, new):
     source = "def make(__class__):\n" + textwrap.indent(text.replace(old, new), "    ")
     source += f"\n    return {name}\n"
     scope = {}
-    exec(source, sys.modules[owner.__module__].__dict__, scope)
+    home = sys.modules[getattr(owner, "__module__", owner.__name__)]
+    exec(source, home.__dict__, scope)
     return [(owner, name, scope["make"](owner))]
 
 
@@ -301,12 +303,8 @@ def blocks():
         "one place short",
         lambda f: lambda m, v, *rest: f(m, v >> 1, *rest),
     )
-    yield _bits(
-        ops.LeadingZeros,
-        "count_leading_zeros",
-        "lowest bit ignored",
-        lambda f: lambda m, v, w: f(m, Value.cast(v) & ~1, w),
-    )
+    yield _bits(ops.LeadingZeros, "count_leading_zeros", "lowest bit ignored",
+                lambda f: lambda m, v, *rest: f(m, Value.cast(v) & ~1, *rest))  # fmt: skip
 
 
 def _text(group, owner, name, old, new, check):
@@ -322,16 +320,16 @@ def pipelines():
     run = partial(_text, "pipeline", flow.Flow)
     place = partial(_text, "pipeline", pipeline.Pipeline)
     yield run("run", "value for key, value in", "value + 1 for key, value in", integers)
-    yield run("schedule", "(cycle + 1,", "(cycle,", check_lanes)
+    yield run("schedule", "if step.registered:", "if False:", check_lanes)
     yield place("_place", "self.input(", "~self.input(", hardware)
     constants = partial(test_ops.check_hardware, ops.Const)
     yield place("_place", "constant_value(wire)", "constant_value(wire) ^ 1", constants)
-    yield place("_place", "wire.stores else", "wire.stores or True else", check_lanes)
+    yield place("_place", "if self.schedule.registered(wire)", "if False", check_lanes)
     yield place("_at", "lane, max(first, cycle)]", "lane, max(first, cycle - 1)]", check_lanes)
 
     def late(at):
         return lambda self, m, delayed, wire, lane, cycle: at(
-            self, m, delayed, wire, lane, cycle + wire.registered
+            self, m, delayed, wire, lane, cycle + isinstance(wire, ops.Mul)
         )
 
     def mixed(at):
@@ -354,14 +352,13 @@ def pipelines():
 
 def check_lanes():
     """Multipliers, tables, waiting operands and shared ones, in two lanes and three budgets."""
-    fmt = Fixed(-20, 20, 2)
 
     def function(x, row):
         entry = ops.Column("t", (3, -1, 4, 1), 1)[abs(x)[0:2]]
         return {"y": (x * row + x) * entry, "z": row * row - x, "late": x - 1}
 
     for period_ns in test_pipeline.BUDGETS_NS:
-        flow_ = flow.trace(function, x=fmt, row=fmt)
+        flow_ = flow.trace(function, x=Fixed(-20, 20, 2), row=Fixed(-20, 20, 2))
         test_pipeline.check_pipeline(flow_, period_ns, lanes=2, shared={"row"}, seed=1)
 
 
@@ -371,7 +368,12 @@ def shell():
         yield _text("shell", owner, name, old, new, check)
 
 
-MUTANTS = (*every_op(), *both_meanings(), *blocks(), *pipelines(), *shell())
+def steps():
+    for owner, name, old, new, check in mutate_steps.MUTATIONS:
+        yield _text("pipeline", owner, name, old, new, check)
+
+
+MUTANTS = (*every_op(), *both_meanings(), *blocks(), *pipelines(), *shell(), *steps())
 
 
 def main(words):
@@ -384,8 +386,7 @@ def main(words):
         check()
     survivors = 0
     for mutant in chosen:
-        start = time.perf_counter()
-        reason = mutant.caught()
+        start, reason = time.perf_counter(), mutant.caught()
         survivors += reason is None
         verdict = "SURVIVED" if reason is None else "killed"
         seconds = time.perf_counter() - start

@@ -42,8 +42,8 @@ class Property:
     fast: bool = True
 
 
-_CREDIT = (RowEngine, "_give", "credit - issue + (self.o.valid & self.o.ready)")
-_RETURN = (RowEngine, "_give", "(self.o.valid & self.o.ready)")
+_CREDIT = (RowEngine, "_give", "Mux(issue, credit - 1, credit + 1)")
+_RETURN = (RowEngine, "_give", "self.o.valid & self.o.ready")
 
 _ENGINE = (
     Property("o keeps valid and payload", monitors.output_holds, engine,
@@ -51,32 +51,32 @@ _ENGINE = (
     Property("i stalls only if o has stalled", monitors.input_never_stalls, engine,
              (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1")),
     Property("beats: none lost or doubled", monitors.beats_conserved, engine,
-             (*_CREDIT, "credit + (self.o.valid & self.o.ready)")),
+             (*_CREDIT, "Mux(issue, credit, credit + 1)")),
     Property("beats: applied in a fixed time", monitors.beats_are_applied, engine,
              (RowEngine, "_give", "fifo.w_en.eq(valid)", "fifo.w_en.eq(valid & ~last)")),
     Property("rows: none lost or doubled", monitors.rows_conserved, engine,
              (RowEngine, "_give", "pop.eq(issue & end)", "pop.eq(end)")),
     Property("rows: solved in a fixed time", monitors.rows_are_solved, engine,
              (RowEngine, "_take", "count == 0, take & end & last", "count == 0, take & end")),
-    Property("rows: all out after a drain", monitors.rows_drain, engine, (*_RETURN, "0"),
+    Property("rows: all out after a drain", monitors.rows_drain, engine, (*_RETURN, "issue & ~issue"),
              engine="bmc", depth=36),
     Property("last ends each row", monitors.last_ends_a_row, engine,
              (RowEngine, "_give", "Cat(issue, end)", "Cat(issue, count == 0)")),
     Property("credits in range", monitors.credits_in_range, engine,
-             (RowEngine, "_give", "queued & (credit != 0)", "queued")),
+             (RowEngine, "_give", "queued & ~broke", "queued")),
     Property("credits conserved", monitors.credits_conserved, engine,
-             (*_CREDIT, "credit + (self.o.valid & self.o.ready)")),
+             (*_CREDIT, "Mux(issue, credit, credit + 1)")),
     Property("output FIFO never overflows", monitors.output_fifo_has_room, engine,
-             (*_CREDIT, "credit + (self.o.valid & self.o.ready)")),
+             (*_CREDIT, "Mux(issue, credit, credit + 1)")),
     Property("queue of rows never overflows", monitors.queue_has_room, engine,
              (RowEngine, "_sum_and_solve", "// self.design.beats + 1", "// self.design.beats - 2")),
     Property("ring is written only if ready", monitors.ring_has_room, engine,
              (RowEngine, "_take", "ring.ready | skip", "1")),
     Property("ring is read only if committed", monitors.ring_reads_committed, engine,
-             (RowEngine, "_give", "queued & (credit != 0)", "credit != 0")),
+             (RowEngine, "_give", "queued & ~broke", "~broke")),
     Property("framing_error exact and sticky", monitors.framing_error_is_sticky, engine,
              (RowEngine, "_keep", "(flag & ~self.clear) | event", "event")),
-    Property("reach: four rows at full rate", monitors.four_rows_come_out, engine, (*_RETURN, "0"),
+    Property("reach: four rows at full rate", monitors.four_rows_come_out, engine, (*_RETURN, "issue & ~issue"),
              engine="cover", depth=20),
     Property("reach: full behind a stalled o", monitors.input_stalls, engine,
              (RowEngine, "_take", "ring.ready | skip", "1"), engine="cover"),
@@ -86,7 +86,7 @@ _ENGINE = (
 
 _OTHERS = (
     Property("ring: used exact, at most depth", monitors.used_is_exact, ring,
-             (Ring, "elaborate", "used != self.depth", "used <= self.depth")),
+             (Ring, "elaborate", "used == self.depth - 1", "used == self.depth")),
     Property("ring of 4: data of committed beats", monitors.ring_keeps_data, partial(ring, 4),
              (Ring, "elaborate", "base.eq(head_next)", "base.eq(head)")),
     Property("ring: data of committed beats", monitors.ring_keeps_data, ring,
@@ -99,7 +99,7 @@ _OTHERS = (
              (Pipeline, "_at", "lane, max(first, cycle)]", "lane, max(first, cycle - 1)]")),
     Property("linear root: RTL is the model", monitors.equals_model,
              partial(pipeline, partial(reciprocal_root, "linear"), 0.1),
-             (Pipeline, "_place", "wire.stores else", "wire.stores or True else")),
+             (Pipeline, "_place", "if self.schedule.registered(wire)", "if False")),
     Property("row: RTL is the model", monitors.equals_model, partial(pipeline, rms_row, 0.1),
              (Pipeline, "_place", "constant_value(wire)", "constant_value(wire) ^ 1")),
     Property("row: RTL is its slow form", monitors.equals_slow, partial(pipeline, rms_row, 0.1),

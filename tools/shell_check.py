@@ -31,13 +31,13 @@ MUTATIONS = (
     (RowEngine, "_take", "Mux(end | last, 0, count + 1)", "Mux(end, 0, count + 1)"),
     (RowEngine, "_take", "take & (end != last)", "take & (end & ~last)"),
     (RowEngine, "_sum_and_solve", "self.sum_cycles,", "self.sum_cycles - 1,"),
-    (RowEngine, "_sum_and_solve", "1 + self.solve.latency", "self.solve.latency"),
-    (RowEngine, "_sum_and_solve", "1 + self.solve.latency", "2 + self.solve.latency"),
-    (RowEngine, "_give", "queued & (credit != 0)", "queued"),
-    (RowEngine, "_give", "credit - issue + (self.o.valid & self.o.ready)",
-     "credit + (self.o.valid & self.o.ready)"),
-    (RowEngine, "_give", "(self.o.valid & self.o.ready)", "self.o.ready"),
-    (RowEngine, "_give", "(self.o.valid & self.o.ready)", "0"),
+    (RowEngine, "_sum_and_solve", "1 + accumulator_lag", "accumulator_lag"),
+    (RowEngine, "_sum_and_solve", "1 + accumulator_lag", "2 + accumulator_lag"),
+    (RowEngine, "_give", "queued & ~broke", "queued"),
+    (RowEngine, "_give", "issue & (credit == 1)", "issue & (credit == 2)"),
+    (RowEngine, "_give", "Mux(issue, credit - 1, credit + 1)", "Mux(issue, credit, credit + 1)"),
+    (RowEngine, "_give", "self.o.valid & self.o.ready", "self.o.ready"),
+    (RowEngine, "_give", "self.o.valid & self.o.ready", "issue & ~issue"),
     (RowEngine, "_give", "pop.eq(issue & end)", "pop.eq(end)"),
     (RowEngine, "_give", "Cat(issue, end)", "Cat(issue, count == 0)"),
     (RowEngine, "_give", "READ_CYCLES + self.apply.latency", "1 + self.apply.latency"),
@@ -50,11 +50,14 @@ MUTATIONS = (
     (RowEngine, "_sum_and_solve", "// self.design.beats + 1", "// self.design.beats - 2"),
     (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1"),
     (RowEngine, "output_beats", "READ_CYCLES + 2", "READ_CYCLES + 1"),
+    (Ring, "elaborate", "used == self.depth - 1", "used == self.depth - 2"),
+    (Ring, "elaborate", "(head != tail) | full", "head != tail"),
     (Ring, "elaborate", "head.eq(base)", "head.eq(head_next)"),
     (Ring, "elaborate", "base.eq(head_next)", "base.eq(head)"),
     (Ring, "elaborate", "used - pending - self.read", "used - self.read"),
     (Ring, "elaborate", "used - pending - self.read", "used - pending"),
-    (Ring, "elaborate", "used + self.write - self.read", "used + self.write"),
+    (Ring, "elaborate", "Mux(self.read, used, used + 1)", "used + 1"),
+    (Ring, "elaborate", "Mux(self.read, used - 1, used)", "used"),
     (Ring, "elaborate", "pointer == self.depth - 1", "pointer == self.depth - 2"),
     (ParameterStore, "_load", "self.i.valid & ~skip", "self.i.valid"),
     (ParameterStore, "_load", "range(self.loader.latency)", "range(0)"),
@@ -65,8 +68,11 @@ MUTATIONS = (
     (Reducer, "elaborate", "Mux(self.first, term,", "Mux(Signal(), term,"),
     (Reducer, "elaborate", "m.If(self.accept)", "m.If(1)"),
     (Reducer, "elaborate", "Max if self.maximum else Add", "Add"),
-    (Reducer, "elaborate", "range(self.extra)", "range(self.extra - 1)"),
-    (Reducer, "elaborate", "range(self.extra)", "range(self.extra + 1)"),
+    (Reducer, "elaborate", "term, self.extra,", "term, self.extra - 1,"),
+    (Reducer, "elaborate", "term, self.extra,", "term, self.extra + 1,"),
+    (Reducer, "elaborate", "total, self.lag,", "total, self.lag + 1,"),
+    (Reducer, "_add_in_pieces", "carry = over", "carry = 0"),
+    (Reducer, "_add_in_pieces", "Mux(first, 0, part)", "part"),
 )  # fmt: skip
 
 
@@ -220,14 +226,17 @@ def check_reducer():
         )
         dut = Reducer(flow, total, maximum_wanted, 8, flow.schedule(8).latency + 2)
         _check_totals(dut, max if maximum_wanted else sum)
+        if not maximum_wanted:
+            cycles = flow.schedule(8).latency
+            _check_totals(Reducer(flow, total, False, 8, cycles, pieces=3, lag=3), sum)
 
 
 def _check_totals(dut, reduced):
     rng = np.random.default_rng(4)
-    delay = dut.tree.latency + dut.extra
+    delay = dut.tree.latency + dut.extra + dut.lag
 
     async def bench(ctx):
-        marks, row, wanted = [(0, 0)] * delay, [], []
+        marks, row, wanted = [(0, 0)] * (delay - dut.lag), [], []
         for length in (1, 3, 5, 1, 1, 2, 4):
             for n in range(length):
                 for gap in reversed(range(int(rng.integers(1, 4)))):

@@ -20,6 +20,7 @@ from hwnorm.rows import (
     load_layers,
     random_rows,
 )
+from hwnorm.targets import TARGETS
 
 
 class CheckError(Exception):
@@ -42,7 +43,15 @@ design_argument = click.argument("design")
 data_option = click.option(
     "--data", metavar="FILE", help="Rows: .npy, or .npz with x, gamma, beta."
 )
+target_option = click.option("--target", help=f"Instead of the design's: {', '.join(TARGETS)}.")
+period_option = click.option("--period", type=float, metavar="NS", help="Instead of the design's.")
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+
+
+def timed(design, target, period):
+    """The design for another target or period, where one is given."""
+    changes = {"target": target, "period_ns": period}
+    return replace(design, **{key: value for key, value in changes.items() if value is not None})
 
 
 def print_result(as_json, data, text):

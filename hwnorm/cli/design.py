@@ -13,9 +13,12 @@ from hwnorm.cli.base import (
     design_argument,
     layers_of,
     parameters_in,
+    period_option,
     print_result,
     progress_bar,
     seed_option,
+    target_option,
+    timed,
 )
 from hwnorm.design import dumps, load, template
 from hwnorm.files import write_text
@@ -44,10 +47,12 @@ def new(norm, output, as_json):
 @commands.command()
 @design_argument
 @click.option("--wires", is_flag=True, help="Also list every wire: format, width, cycle.")
+@target_option
+@period_option
 @as_json
-def check(design, wires, as_json):
+def check(design, wires, target, period, as_json):
     """Widths, latency, tables, error bound and cost of DESIGN."""
-    design = load(design)
+    design = timed(load(design), target, period)
     print_result(as_json, check_data(design), check_text(design, wires))
 
 

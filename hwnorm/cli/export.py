@@ -11,8 +11,11 @@ from hwnorm.cli.base import (
     data_option,
     design_argument,
     layers_of,
+    period_option,
     print_result,
     seed_option,
+    target_option,
+    timed,
 )
 from hwnorm.design import load
 from hwnorm.export import (
@@ -101,15 +104,20 @@ def lut(design, function, method, segments, arg_bits, frac, kinds, output, as_js
     help="Active low if it ends in n.",
 )  # fmt: skip
 @click.option("--rows", type=click.IntRange(1), default=16, show_default=True, help="In the bench.")
+@target_option
+@period_option
 @data_option
 @seed_option
 @click.option("--force", is_flag=True, help="Also into a folder with other files.")
 @as_json
-def verilog(design, output, name, profile, tables, clock, reset, rows, data, seed, force, as_json):
+def verilog(
+    design, output, name, profile, tables, clock, reset, rows, target, period, data, seed, force,
+    as_json,
+):  # fmt: skip
     """Write DESIGN as Verilog with test benches and files for other tools."""
     name = name or Path(design).stem
     style = Style(profile, tables, clock, reset)
-    design = load(design)
+    design = timed(load(design), target, period)
     if data is None:
         layers = [Layer("corner and random rows", bench_rows(design, rows, seed))]
     else:

@@ -10,6 +10,8 @@ from hwnorm.hdl.pipeline import Pipeline
 from hwnorm.hdl.reduce import Reducer
 from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_signature
 from hwnorm.model import parameters_of, stored_of
+from hwnorm.norms.timing import accumulator_lag, accumulator_pieces
+from hwnorm.targets import TARGETS
 
 
 def engine_signature(design):
@@ -67,13 +69,22 @@ class RowEngine(wiring.Component):
 
     def __init__(self, design):
         self.design = design
-        flows, period, lanes = design.flows, design.period_ns, design.lanes
-        self.gather = Pipeline(flows.gather, period, lanes)
-        self.solve = Pipeline(flows.solve, period)
-        self.apply = Pipeline(flows.apply, period, lanes, shared=flows.solve.outputs)
-        tree_cycles = max(flow.schedule(period).latency for flow in flows.reduce.values())
+        flows, lanes = design.flows, design.lanes
+        clock = {"period_ns": design.period_ns, "target": TARGETS[design.target]}
+        self.gather = Pipeline(flows.gather, lanes=lanes, **clock)
+        self.solve = Pipeline(flows.solve, **clock)
+        self.apply = Pipeline(flows.apply, lanes=lanes, shared=flows.solve.outputs, **clock)
+        tree_cycles = max(design.schedule(flow).latency for flow in flows.reduce.values())
         self.reducers = {
-            name: Reducer(flows.reduce[name], total, name in flows.maxima, period, tree_cycles)
+            name: Reducer(
+                flows.reduce[name],
+                total,
+                name in flows.maxima,
+                latency=tree_cycles,
+                pieces=accumulator_pieces(design, name),
+                lag=accumulator_lag(design),
+                **clock,
+            )
             for name, total in flows.totals.items()
         }
         self.sum_cycles = self.gather.latency + tree_cycles
@@ -153,7 +164,8 @@ class RowEngine(wiring.Component):
         for lane in range(self.design.lanes):
             m.d.comb += self.gather.input("x", lane).eq(self.i.payload.data[lane])
         accept, first, done = self._delay(m, marks, self.sum_cycles, "marks")
-        solved = self._delay(m, done, 1 + self.solve.latency, "solved")
+        cycles = 1 + accumulator_lag(self.design) + self.solve.latency
+        solved = self._delay(m, done, cycles, "solved")
         for name, reducer in self.reducers.items():
             m.submodules[f"reduce_{name}"] = reducer
             m.d.comb += [
@@ -177,18 +189,26 @@ class RowEngine(wiring.Component):
             width=len(self.o.payload.as_value()), depth=self.output_beats
         )
         credit = Signal(range(self.output_beats + 1), init=self.output_beats, name="o_credit")
+        broke = Signal(name="o_broke")  # credit == 0, known a cycle ahead
         count, issue, end = (
             Signal(range(max(beats, 2)), name="o_beat"),
             Signal(name="o_issue"),
             Signal(name="o_end"),
         )
         m.d.comb += [
-            issue.eq(queued & (credit != 0)),
+            issue.eq(queued & ~broke),
             end.eq(count == beats - 1),
             ring.read.eq(issue),
             pop.eq(issue & end),
         ]
-        m.d.sync += credit.eq(credit - issue + (self.o.valid & self.o.ready))
+        left = self.o.valid & self.o.ready
+        # Both changes are ready before it is known which.
+        m.d.sync += [
+            credit.eq(
+                Mux(left == issue, credit, Mux(issue, credit - 1, credit + 1)[: len(credit)])
+            ),
+            broke.eq(~left & (broke | (issue & (credit == 1)))),
+        ]
         with m.If(issue):
             m.d.sync += count.eq(Mux(end, 0, count + 1))
         held = self._delay(m, scalars, READ_CYCLES, "scalars", reset_less=True)

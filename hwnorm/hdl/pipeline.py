@@ -1,13 +1,49 @@
 """A flow as registers and logic: every wire at its cycle, aligned by construction."""
 
 from amaranth.hdl import Const as Literal
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwnorm.bits import shape
 from hwnorm.flow import constant_value
-from hwnorm.ops import Input
+from hwnorm.ops import Cut, Input
+from hwnorm.targets import GENERIC
+
+
+class Registers(Cut):
+    """Cuts an op's hardware where the schedule says so.
+
+    Parameters
+    ----------
+    m : amaranth Module
+    counts : tuple of int
+        Registers at each call.
+    name : str
+        Of the wire; the registers are called after it.
+    target : Target
+    """
+
+    def __init__(self, m, counts, name, target):
+        self.m, self.name, self.target = m, name, target
+        self.pieces = len(counts) + 1
+        self.counts, self.calls = counts, 0
+
+    def __call__(self, *values):
+        registers = self.counts[self.calls] if self.calls < len(self.counts) else 0
+        self.calls += 1
+        for n in range(registers):
+            later = [
+                Signal(
+                    Value.cast(v).shape(),
+                    name=f"{self.name}_s{self.calls}_{n}_{i}",
+                    reset_less=True,
+                )
+                for i, v in enumerate(values)
+            ]
+            self.m.d.sync += [new.eq(old) for new, old in zip(later, values, strict=True)]
+            values = later
+        return values
 
 
 class Pipeline(wiring.Component):
@@ -21,6 +57,7 @@ class Pipeline(wiring.Component):
         How many times inputs that are not `shared` come, side by side.
     shared : collection of str
         Inputs that all lanes have in common; what depends on them alone is built once.
+    target : Target
 
     Members
     -------
@@ -31,10 +68,10 @@ class Pipeline(wiring.Component):
         Cycles from inputs to outputs.
     """
 
-    def __init__(self, flow, period_ns, lanes=1, shared=()):
+    def __init__(self, flow, period_ns, lanes=1, shared=(), target=GENERIC):
         self.flow = flow
         self.lanes = lanes
-        self.schedule = flow.schedule(period_ns)
+        self.schedule = flow.schedule(period_ns, target)
         self.latency = self.schedule.latency
         self._keys = {wire: key for key, wire in flow.inputs.items()}
         self._once = set()
@@ -93,10 +130,14 @@ class Pipeline(wiring.Component):
             return
         cycle = self.schedule.place[wire]
         args = [self._at(m, delayed, arg, lane, cycle) for arg in wire.args]
-        value = wire.rtl(m, *args)
+        if wire.divisible:
+            cut = Registers(m, self.schedule.cuts[wire], name, self.schedule.target)
+            value = wire.rtl(m, *args, cut=cut)
+        else:
+            value = wire.rtl(m, *args)
         signal = Signal(shape(wire.fmt), name=name, reset_less=True)
         # A memory has its register inside; a multiplier gets it here.
-        domain = "sync" if wire.registered and not wire.stores else "comb"
+        domain = "sync" if self.schedule.registered(wire) else "comb"
         m.d[domain] += signal.eq(value)
         delayed[wire, lane, self.schedule.available[wire]] = signal
 

@@ -1,12 +1,13 @@
 """Memories of the shell: the row buffer's ring and the parameters."""
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hwnorm.bits import shape
 from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.targets import TARGETS
 
 #: Cycles from a read address to its data: the memory's own register and one behind it.
 READ_CYCLES = 2
@@ -19,11 +20,15 @@ def row_signature(fmt, lanes):
     )
 
 
-def read_port(m, memory, address, name):
-    """Read a memory; the data comes `READ_CYCLES` later."""
+def read_port(m, memory, address, name, enable=1):
+    """Read a memory; the data comes `READ_CYCLES` later.
+
+    If `enable` excludes the word that is just being written, which nobody has use for, a block
+    RAM needs no logic around it to give the old one.
+    """
     port = memory.read_port()
     held = Signal(len(port.data), name=name, reset_less=True)
-    m.d.comb += port.addr.eq(address)
+    m.d.comb += [port.addr.eq(address), port.en.eq(enable)]
     m.d.sync += held.eq(port.data)
     return held
 
@@ -70,6 +75,7 @@ class Ring(wiring.Component):
         )
         head, tail, base = (Signal(range(self.depth), name=n) for n in ("head", "tail", "base"))
         used = Signal(range(self.depth + 1))
+        full = Signal()  # used == depth, known a cycle ahead since `ready` is on every path
         pending = Signal(range(self.beats + 1))  # beats of the row that is not committed
 
         def after(pointer):
@@ -83,11 +89,12 @@ class Ring(wiring.Component):
 
         port = memory.write_port()
         m.d.comb += [
-            self.ready.eq(used != self.depth),
+            self.ready.eq(~full),
             port.addr.eq(head),
             port.data.eq(self.w_data),
             port.en.eq(self.write),
-            self.r_data.eq(read_port(m, memory, tail, "read_data")),
+            # Where both ends meet and the ring is not full, it is empty: nobody reads.
+            self.r_data.eq(read_port(m, memory, tail, "read_data", (head != tail) | full)),
         ]
         head_next = after(head)
         with m.If(self.write):
@@ -98,10 +105,17 @@ class Ring(wiring.Component):
                 m.d.sync += [head.eq(base), pending.eq(0)]
         with m.If(self.read):
             m.d.sync += tail.eq(after(tail))
-        with m.If(self.drop):
-            m.d.sync += used.eq(used - pending - self.read)
-        with m.Else():
-            m.d.sync += used.eq(used + self.write - self.read)
+        # Whether a beat is written is known last: it only chooses.
+        fewer, same, more = (Signal.like(used, name=f"used_{n}") for n in ("fewer", "same", "more"))
+        m.d.comb += [
+            fewer.eq(used - pending - self.read),
+            same.eq(Mux(self.read, used - 1, used)),
+            more.eq(Mux(self.read, used, used + 1)),
+        ]
+        m.d.sync += [
+            used.eq(Mux(self.drop, fewer, Mux(self.write, more, same))),
+            full.eq(~self.drop & ~self.read & (full | (self.write & (used == self.depth - 1)))),
+        ]
         return m
 
 
@@ -136,7 +150,9 @@ class ParameterStore(wiring.Component):
             members |= {f"{key}_{lane}": Out(shape(fmt)) for lane in range(self.lanes)}
         self.writable = design.store == "ram"
         if self.writable:
-            self.loader = Pipeline(flow, design.period_ns, design.lanes)
+            self.loader = Pipeline(
+                flow, design.period_ns, design.lanes, target=TARGETS[design.target]
+            )
             members["i"] = In(row_signature(design.parameters[name], self.lanes))
         super().__init__(members)
 
@@ -150,14 +166,16 @@ class ParameterStore(wiring.Component):
         m.submodules.memory = memory = Memory(
             shape=unsigned(width), depth=self.beats, init=self.words
         )
-        word = read_port(m, memory, self.beat, f"{self.name}_data")
+        write = memory.write_port() if self.writable else None
+        enable = ~(write.en & (write.addr == self.beat)) if self.writable else 1
+        word = read_port(m, memory, self.beat, f"{self.name}_data", enable)
         outputs = [self.output(key, lane) for lane in range(self.lanes) for key in self.fields]
         m.d.comb += Cat(*outputs).eq(word)
         if self.writable:
-            self._load(m, memory)
+            self._load(m, write)
         return m
 
-    def _load(self, m, memory):
+    def _load(self, m, port):
         m.submodules.loader = self.loader
         beat = Signal(range(max(self.beats, 2)))
         skip = Signal()
@@ -179,7 +197,6 @@ class ParameterStore(wiring.Component):
             later = Signal(len(write), name=f"write_c{n + 1}")
             m.d.sync += later.eq(write)
             write = later
-        port = memory.write_port()
         words = [self.loader.output(key, lane) for lane in range(self.lanes) for key in self.fields]
         m.d.comb += [port.en.eq(write[0]), port.addr.eq(write[1:]), port.data.eq(Cat(*words))]
 

@@ -16,7 +16,9 @@ from hwnorm.bits import tree
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed, is_integer
 from hwnorm.flow import Flow, trace
 from hwnorm.norms.config import LogTables, Rsqrt
+from hwnorm.norms.timing import accumulator_lag, check_period
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
+from hwnorm.targets import TARGETS
 
 #: Cycles that the engine's shell adds to its pipelines: the accumulator, the queue of row
 #: scalars, the two of the row buffer's read, the output FIFO, less the one that a row's last
@@ -83,7 +85,9 @@ class Norm:
     rsqrt : Rsqrt
     log : LogTables
     period_ns : float
-        Clock budget of the pipelines.
+        Clock period that the pipelines are made for.
+    target : str
+        The FPGA family whose delays count; see ``hwnorm.targets``.
     control : str
         Of the Verilog: ``none``, or ``axilite``: registers for flags and parameters.
 
@@ -119,6 +123,7 @@ class Norm:
     rsqrt: Rsqrt = Rsqrt()
     log: LogTables = LogTables()
     period_ns: float = 8.0
+    target: str = "generic"
     control: str = "none"
 
     def __post_init__(self):
@@ -152,6 +157,7 @@ class Norm:
         # Tables and ranges have rules of their own: tracing now reports them now.
         if self.rsqrt.method != "exact":
             _ = self.flows
+            check_period(self)
 
     def _check_sizes(self):
         for name in ("dim", "lanes"):
@@ -198,6 +204,7 @@ class Norm:
             ("control", self.control, ("none", "axilite")),
             ("rounding", self.rounding, ROUNDINGS),
             ("overflow", self.overflow, OVERFLOWS),
+            ("target", self.target, tuple(TARGETS)),
             ("rsqrt.method", self.rsqrt.method, self.all_methods()),
         ):
             if value not in choices:
@@ -370,15 +377,19 @@ class Norm:
             lost = Outside(y.args[0], y.lo, y.hi)
         return {"y": y.named("y"), "saturated": lost.named("saturated")}
 
+    def schedule(self, flow):
+        """A flow's `Schedule` at the design's period and target."""
+        return flow.schedule(self.period_ns, TARGETS[self.target])
+
     @property
     def latency(self):
         """Cycles from a row's first input beat to its first output beat, without stalls."""
         self.require_hardware()
         flows = self.flows
-        reduce = max(flow.schedule(self.period_ns).latency for flow in flows.reduce.values())
+        reduce = max(self.schedule(flow).latency for flow in flows.reduce.values())
         pipelines = (flows.gather, flows.solve, flows.apply)
-        inside = sum(flow.schedule(self.period_ns).latency for flow in pipelines)
-        return self.beats + inside + reduce + SHELL_CYCLES
+        inside = sum(self.schedule(flow).latency for flow in pipelines)
+        return self.beats + inside + reduce + accumulator_lag(self) + SHELL_CYCLES
 
     def require_hardware(self):
         """Raise ValueError if the design has a model only."""

@@ -1,9 +1,9 @@
 """The closed set of operations on fixed-point wires.
 
 One class an op, and everything about the op in that class: the interval of its result
-(``fmt``), its meaning on numpy integers (``ints``), its hardware (``rtl``), its delay in
-nanoseconds on a generic four-input-LUT part (``delay``) and its cost. There is no second
-place where an op's meaning lives. ``docs/ops.md`` defines each op in words.
+(``fmt``), its meaning on numpy integers (``ints``), its hardware (``rtl``), how long that takes
+on a part (``steps``) and what it costs (``cost_on``). There is no second place where an op's
+meaning lives. ``docs/ops.md`` defines each op in words.
 
 Widths grow and nothing is lost, except in rounding (`Round`, `ShiftRight`), in limiting
 (`Clamp`, `Wrap`) and in table look-up (`Lookup`).
@@ -26,7 +26,7 @@ from hwnorm.ops.arithmetic import (
     select,
     wire,
 )
-from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Wire
+from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Cut, Step, Wire
 from hwnorm.ops.limits import Clamp, Column, Lookup, Outside, Round, ShiftRight, Within, Wrap
 from hwnorm.ops.words import Cat, LeadingZeros, Normalise, Slice, leading_zeros, take_bits
 
@@ -42,6 +42,8 @@ __all__ = [
     "MULTIPLIER_BITS",
     "Column",
     "Cost",
+    "Cut",
+    "Step",
     "Wire",
     "const",
     "leading_zeros",

@@ -3,11 +3,12 @@
 from math import ceil, log2
 
 import numpy as np
-from amaranth.hdl import Mux, Signal
+from amaranth.hdl import Mux
 
 from hwnorm import bits
 from hwnorm.fixed import Fixed
-from hwnorm.ops.base import LUT_NS, MULTIPLIER_BITS, MULTIPLIER_NS, Cost, Wire, adder_ns
+from hwnorm.ops.base import UNCUT, Cost, Step, Wire
+from hwnorm.ops.multiplier import Tiling
 
 
 def wire(value):
@@ -83,15 +84,19 @@ class _Aligned(Wire):
 
 
 class _Carry(_Aligned):
-    """An op that is one adder."""
+    """An op that is one adder, or several behind one another if the budget is short."""
 
-    @property
-    def delay(self):
-        return adder_ns(self.fmt.width)
+    divisible = True
 
-    @property
-    def cost(self):
-        return Cost(luts=self.fmt.width)
+    def steps(self, target, budget_ns):
+        width = self.fmt.width
+        pieces = 1
+        if target.add_ns(width) > budget_ns:
+            pieces = ceil(width / target.piece_bits(budget_ns))
+        return (Step(target.add_ns(ceil(width / pieces))),) * pieces
+
+    def cost_on(self, target):
+        return Cost(adder_bits=self.fmt.width)
 
 
 class Add(_Carry):
@@ -104,9 +109,9 @@ class Add(_Carry):
         a, b = self.aligned((a, b))
         return a + b
 
-    def rtl(self, m, a, b):
+    def rtl(self, m, a, b, cut=UNCUT):
         a, b = self.aligned((a, b))
-        return a + b
+        return a + b if cut.pieces == 1 else bits.add_in_pieces(a, b, 0, self.fmt, cut)
 
 
 class Sub(_Carry):
@@ -119,9 +124,12 @@ class Sub(_Carry):
         a, b = self.aligned((a, b))
         return a - b
 
-    def rtl(self, m, a, b):
+    def rtl(self, m, a, b, cut=UNCUT):
         a, b = self.aligned((a, b))
-        return a - b
+        if cut.pieces == 1:
+            return a - b
+        b = ~bits.extend(b, self.fmt.width)
+        return bits.add_in_pieces(a, b, 1, self.fmt, cut)
 
 
 class Max(_Aligned):
@@ -130,13 +138,11 @@ class Max(_Aligned):
     def __init__(self, a, b):
         super().__init__((a, b), (a, b), lambda p, q: (max(p[0], q[0]), max(p[1], q[1])))
 
-    @property
-    def delay(self):
-        return adder_ns(self.fmt.width) + LUT_NS
+    def steps(self, target, budget_ns):
+        return (Step(target.add_ns(self.fmt.width) + target.lut_ns),)
 
-    @property
-    def cost(self):
-        return Cost(luts=2 * self.fmt.width)
+    def cost_on(self, target):
+        return Cost(luts=self.fmt.width, adder_bits=self.fmt.width)
 
     def ints(self, a, b):
         return np.maximum(*self.aligned((a, b)))
@@ -153,13 +159,11 @@ class Less(_Aligned):
         super().__init__((a, b), (a, b), lambda p, q: (int(p[1] < q[0]), int(p[0] < q[1])))
         self.fmt = Fixed(self.fmt.lo, self.fmt.hi, 0)
 
-    @property
-    def delay(self):
-        return adder_ns(max(a.fmt.width for a in self.args))
+    def steps(self, target, budget_ns):
+        return (Step(target.add_ns(max(a.fmt.width for a in self.args))),)
 
-    @property
-    def cost(self):
-        return Cost(luts=max(a.fmt.width for a in self.args))
+    def cost_on(self, target):
+        return Cost(adder_bits=max(a.fmt.width for a in self.args))
 
     def ints(self, a, b):
         a, b = self.aligned((a, b))
@@ -178,12 +182,10 @@ class Select(_Aligned):
             raise ValueError(f"the condition of select must be one bit, got {condition.fmt}")
         super().__init__((condition, a, b), (a, b), lambda p, q: (min(p[0], q[0]), max(p[1], q[1])))
 
-    @property
-    def delay(self):
-        return LUT_NS
+    def steps(self, target, budget_ns):
+        return (Step(target.lut_ns),)
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(luts=self.fmt.width)
 
     def ints(self, condition, a, b):
@@ -206,13 +208,11 @@ class Abs(Wire):
     def work(self):
         return min(self.fmt.lo, self.args[0].fmt.lo), self.fmt.hi
 
-    @property
-    def delay(self):
-        return adder_ns(self.fmt.width) + LUT_NS
+    def steps(self, target, budget_ns):
+        return (Step(target.add_ns(self.fmt.width) + target.lut_ns),)
 
-    @property
-    def cost(self):
-        return Cost(luts=self.fmt.width)
+    def cost_on(self, target):
+        return Cost(luts=self.fmt.width, adder_bits=self.fmt.width)
 
     def ints(self, a):
         return abs(a)
@@ -224,6 +224,8 @@ class Abs(Wire):
 class Mul(Wire):
     """``a * b``, exact. Registered behind the multiplier, unless ``b`` is a constant."""
 
+    divisible = True
+
     def __init__(self, a, b):
         if isinstance(a, Const):
             a, b = b, a
@@ -233,34 +235,31 @@ class Mul(Wire):
         super().__init__((a, b), Fixed(lo, max(ends), a.fmt.frac + b.fmt.frac))
         #: The constant's signed powers of two, if it has few enough to shift and add.
         self.digits = bits.signed_digits(b.fmt.lo) if isinstance(b, Const) else None
-        self.registered = self.digits is None
 
     @property
     def work(self):
         every = [self.fmt, *(a.fmt for a in self.args)]
         return min(f.lo for f in every), max(f.hi for f in every)
 
-    @property
-    def delay(self):
-        if self.registered:
-            return MULTIPLIER_NS
-        return ceil(log2(max(len(self.digits), 1))) * adder_ns(self.fmt.width)
+    def steps(self, target, budget_ns):
+        if self.digits is None:
+            return Tiling.of(*self.args, target).steps(target, budget_ns)
+        levels = ceil(log2(max(len(self.digits), 1)))
+        return (Step(target.add_ns(self.fmt.width)),) * levels or (Step(0.0),)
 
-    @property
-    def cost(self):
-        if not self.registered:
-            return Cost(luts=max(len(self.digits) - 1, 0) * self.fmt.width)
-        return multiplier_cost(*self.args)
+    def cost_on(self, target):
+        if self.digits is not None:
+            return Cost(adder_bits=max(len(self.digits) - 1, 0) * self.fmt.width)
+        return Tiling.of(*self.args, target).cost
 
     def ints(self, a, b):
         return a * b
 
-    def rtl(self, m, a, b):
-        if self.registered:
-            return a * b
-        return bits.tree(
-            lambda p, q: p + q, [a << n if plus else -(a << n) for n, plus in self.digits]
-        )
+    def rtl(self, m, a, b, cut=UNCUT):
+        if self.digits is None:
+            return Tiling.of(*self.args, cut.target).rtl(a, b, cut)[0]
+        terms = [a << n if plus else -(a << n) for n, plus in self.digits]
+        return bits.sum_in_levels(terms, cut)[0]
 
 
 class MulHidden(Wire):
@@ -275,8 +274,7 @@ class MulHidden(Wire):
         Exponent of the hidden one, in units of the lsb of b.
     """
 
-    registered = True
-    stores = True
+    divisible = True
 
     def __init__(self, a, b, hidden):
         self.hidden = hidden
@@ -290,32 +288,21 @@ class MulHidden(Wire):
         top = self.args[1].fmt.hi + (1 << self.hidden)
         return min(f.lo for f in every), max(top, *(f.hi for f in every))
 
-    @property
-    def delay(self):
-        return MULTIPLIER_NS
+    def steps(self, target, budget_ns):
+        adder = Step(target.add_ns(self.fmt.width - self.hidden))
+        return (*Tiling.of(*self.args, target).steps(target, budget_ns), adder)
 
-    @property
-    def tail(self):
-        return adder_ns(self.fmt.width - self.hidden)
-
-    @property
-    def cost(self):
-        return multiplier_cost(*self.args) + Cost(luts=self.fmt.width - self.hidden)
+    def cost_on(self, target):
+        adder = Cost(adder_bits=self.fmt.width - self.hidden)
+        return Tiling.of(*self.args, target).cost + adder
 
     def ints(self, a, b):
         return a * (b + (1 << self.hidden))
 
-    def rtl(self, m, a, b):
-        product = Signal((a * b).shape(), name="hidden_product", reset_less=True)
-        held = Signal(a.shape(), name="hidden_held", reset_less=True)
-        m.d.sync += [product.eq(a * b), held.eq(a)]
+    def rtl(self, m, a, b, cut=UNCUT):
+        product, held = Tiling.of(*self.args, cut.target).rtl(a, b, cut, held=[a], after=1)
+        product, held = cut(product, *held)
         return product + (held << self.hidden)
-
-
-def multiplier_cost(*operands):
-    """What multiplying two wires takes of hardware multipliers."""
-    tiles = [ceil((w.fmt.width + (not w.fmt.signed)) / MULTIPLIER_BITS) for w in operands]
-    return Cost(multipliers=tiles[0] * tiles[1])
 
 
 class Scale(Wire):

@@ -1,15 +1,10 @@
 """What every op is: a wire in a flow, written with Python's operators."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from hwnorm import ops
 from hwnorm.fixed import OVERFLOWS
-
-#: Rough delays of a generic LUT4 FPGA with routing, in ns. They place registers, never results.
-LUT_NS = 1.0
-CARRY_NS = 0.045
-MULTIPLIER_NS = 4.5
-MEMORY_NS = 3.5
+from hwnorm.targets import GENERIC
 
 #: Operand widths of one hardware multiplier, signed (ECP5 MULT18X18D and its like).
 MULTIPLIER_BITS = 18
@@ -17,22 +12,73 @@ MULTIPLIER_BITS = 18
 
 @dataclass(frozen=True)
 class Cost:
-    """An estimate of resources: four-input LUTs, multipliers, bits of ROM."""
+    """An estimate of resources.
+
+    Members
+    -------
+    luts : int
+        Four-input LUTs of logic, adders not counted.
+    multipliers : int
+        Multiplier blocks.
+    rom_bits : int
+    adder_bits : int
+        Bits of adders and comparators: a LUT or half a carry cell each, by family.
+    blocks : int
+        Block RAMs of tables.
+    """
 
     luts: int = 0
     multipliers: int = 0
     rom_bits: int = 0
+    adder_bits: int = 0
+    blocks: int = 0
 
     def __add__(self, other):
-        return Cost(
-            self.luts + other.luts,
-            self.multipliers + other.multipliers,
-            self.rom_bits + other.rom_bits,
-        )
+        return Cost(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __mul__(self, count):
+        return Cost(*(a * count for a in astuple(self)))
 
 
-def adder_ns(width):
-    return LUT_NS + CARRY_NS * width
+@dataclass(frozen=True)
+class Step:
+    """A part of an op's hardware that lies within one cycle.
+
+    Members
+    -------
+    ns : float
+    registered : bool
+        A register always stands behind it (a multiplier's or a memory's).
+    own : bool
+        That register is part of what ``rtl`` builds by itself.
+    """
+
+    ns: float
+    registered: bool = False
+    own: bool = False
+
+
+class Cut:
+    """The places where an op's hardware can be cut by registers; this one cuts nowhere.
+
+    An op of n steps calls it n - 1 times, with all values that pass from one step to the
+    next, and goes on with what it gets.
+
+    Members
+    -------
+    target : Target
+    pieces : int
+        How many steps the op has.
+    """
+
+    target = GENERIC
+    pieces = 1
+
+    def __call__(self, *values):
+        return values
+
+
+UNCUT = Cut()
 
 
 class Wire:
@@ -50,10 +96,8 @@ class Wire:
         Kept into messages, the VCD and the Verilog.
     """
 
-    #: Whether the result comes out of a register (a multiplier's or a memory's).
-    registered = False
-    #: Whether that register is part of the op's hardware already.
-    stores = False
+    #: Whether ``rtl`` takes a `Cut`, so that its hardware can spread over cycles.
+    divisible = False
     #: Whether the integer meaning hands its operand on as it is, whatever its dtype.
     moves = False
 
@@ -69,27 +113,39 @@ class Wire:
         """Smallest and largest integer that ``ints`` meets on the way."""
         return self.fmt.lo, self.fmt.hi
 
-    @property
-    def delay(self):
-        """Nanoseconds through the op."""
-        return 0.0
+    def steps(self, target, budget_ns):
+        """The op's hardware from operands to result, as steps that a register may separate.
 
-    @property
-    def tail(self):
-        """Nanoseconds behind the register of a registered op."""
-        return 0.0
+        Parameters
+        ----------
+        target : Target
+        budget_ns : float
+            What a cycle holds. Where a step would exceed it, the op offers more, if it can.
+
+        Returns
+        -------
+        tuple of Step
+        """
+        return (Step(0.0),)
+
+    def cost_on(self, target):
+        """Resources of one instance: a `Cost`."""
+        return Cost()
 
     @property
     def cost(self):
-        """Resources of one instance."""
-        return Cost()
+        """Resources of one instance on a part of no family."""
+        return self.cost_on(GENERIC)
 
     def ints(self, *args):
         """The meaning on integers: arrays of one dtype that holds ``work``."""
         raise TypeError(f"{type(self).__name__} has no integer meaning of its own")
 
     def rtl(self, m, *args):
-        """The hardware: Amaranth values in, an Amaranth value out."""
+        """The hardware: Amaranth values in, an Amaranth value out.
+
+        Of `divisible` ops it also takes ``cut``, a `Cut`.
+        """
         raise TypeError(f"{type(self).__name__} has no hardware of its own")
 
     # -- how norms are written ----------------------------------------------------------

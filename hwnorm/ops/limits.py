@@ -1,6 +1,7 @@
 """The ops that may lose something: rounding, limiting and table look-up."""
 
 from dataclasses import dataclass
+from math import ceil, log2
 
 import numpy as np
 from amaranth.hdl import Mux
@@ -8,7 +9,7 @@ from amaranth.lib.memory import Memory
 
 from hwnorm import bits
 from hwnorm.fixed import ROUNDINGS, Fixed
-from hwnorm.ops.base import LUT_NS, MEMORY_NS, Cost, Wire, adder_ns
+from hwnorm.ops.base import UNCUT, Cost, Step, Wire
 
 
 def _check_rounding(rounding):
@@ -18,6 +19,8 @@ def _check_rounding(rounding):
 
 class Round(Wire):
     """Drop low bits, rounding; or append zeros if `frac` is finer than ``a``'s."""
+
+    divisible = True
 
     def __init__(self, a, frac, rounding):
         _check_rounding(rounding)
@@ -32,14 +35,18 @@ class Round(Wire):
         return min(a.lo - half, self.fmt.lo), max(a.hi + half, self.fmt.hi)
 
     @property
-    def delay(self):
-        if self.drop <= 0 or self.rounding == "floor":
-            return 0.0
-        return adder_ns(self.fmt.width) + (LUT_NS if self.rounding == "nearest_even" else 0)
+    def exact(self):
+        """Whether there is nothing to add."""
+        return self.drop <= 0 or self.rounding == "floor"
 
-    @property
-    def cost(self):
-        return Cost(luts=self.fmt.width if self.delay else 0)
+    def steps(self, target, budget_ns):
+        return (Step(0.0),) if self.exact else rounding_steps(self, target, self.drop)
+
+    def cost_on(self, target):
+        if self.exact:
+            return Cost()
+        ties = ceil(self.drop / 3) if self.rounding == "nearest_even" else 0
+        return Cost(luts=ties, adder_bits=self.fmt.width)
 
     def ints(self, a):
         return self._of(a)
@@ -52,15 +59,17 @@ class Round(Wire):
             return a >> n
         return _round_half(a, 1 << n - 1, n, self.rounding)
 
-    def rtl(self, m, a):
+    def rtl(self, m, a, cut=UNCUT):
         n = self.drop
         if n <= 0:
             return a << -n
-        return bits.round_off(a, 0, n, self.rounding)
+        return bits.round_off(a, 0, n, self.rounding, cut)
 
 
 class ShiftRight(Wire):
     """``a * 2**-s`` rounded to `frac` fraction bits, s an unsigned wire."""
+
+    divisible = True
 
     def __init__(self, a, s, frac, rounding):
         _check_rounding(rounding)
@@ -79,14 +88,24 @@ class ShiftRight(Wire):
         a, half = self.args[0].fmt, 1 << self.args[1].fmt.hi + self.base
         return (a.lo << self.pad) - half, (a.hi << self.pad) + half
 
-    @property
-    def delay(self):
-        stages = 0.8 * LUT_NS * self.args[1].fmt.width
-        return stages + (0 if self.rounding == "floor" else adder_ns(self.fmt.width) + LUT_NS)
+    def steps(self, target, budget_ns):
+        # To round to even, what a stage shifts out is looked at for a tie.
+        even = self.rounding == "nearest_even"
+        stages = tuple(
+            Step(max(target.mux_ns, gate_ns(target, (1 << i) + 2) if even else 0.0))
+            for i in reversed(range(self.args[1].fmt.width))
+        )
+        if self.rounding == "floor":
+            return stages
+        return (*stages, *rounding_steps(self, target, self.base))
 
-    @property
-    def cost(self):
-        return Cost(luts=self.fmt.width * (self.args[1].fmt.width + 1))
+    def cost_on(self, target):
+        width, stages = self.fmt.width, self.args[1].fmt.width
+        even = self.rounding == "nearest_even"
+        # A stage is as wide as what can still reach the result.
+        moved = sum(min(width + (1 << i), self.args[0].fmt.width) for i in range(stages))
+        ties = (1 << stages) // 3 + 2 * stages if even else 0
+        return Cost(luts=moved + ties, adder_bits=0 if self.rounding == "floor" else width)
 
     def ints(self, a, s):
         return self._of(a << self.pad if self.pad else a, s + self.base)
@@ -96,9 +115,24 @@ class ShiftRight(Wire):
             return a >> total
         return _round_half(a, 1 << total - 1, total, self.rounding)
 
-    def rtl(self, m, a, s):
-        shifted, lost = bits.shift_right(m, a << self.pad, s)
-        return bits.round_off(shifted, lost, self.base, self.rounding)
+    def rtl(self, m, a, s, cut=UNCUT):
+        shifted, lost = bits.shift_right(m, a << self.pad, s, cut)
+        if self.rounding != "floor":
+            shifted, lost = cut(shifted, lost)
+        return bits.round_off(shifted, lost, self.base, self.rounding, cut)
+
+
+def gate_ns(target, inputs):
+    """One bit of so many."""
+    return target.lut_ns * max(ceil(log2(inputs) / 2), 1)
+
+
+def rounding_steps(op, target, drop):
+    """To look for a tie, and to add the half."""
+    adder = Step(target.add_ns(op.fmt.width))
+    if op.rounding == "nearest_up":
+        return (adder,)
+    return Step(gate_ns(target, drop + 2)), adder
 
 
 def _round_half(a, half, total, rounding):
@@ -141,13 +175,11 @@ class Clamp(Wire):
         a = self.args[0].fmt
         return min(a.lo, self.lo), max(a.hi, self.hi)
 
-    @property
-    def delay(self):
-        return 2.5 * LUT_NS
+    def steps(self, target, budget_ns):
+        return (Step(2.5 * target.lut_ns),)
 
-    @property
-    def cost(self):
-        return Cost(luts=self.fmt.width + self.args[0].fmt.width // 2)
+    def cost_on(self, target):
+        return Cost(luts=self.fmt.width + max(self.args[0].fmt.width - self.fmt.width, 0))
 
     def ints(self, a):
         return np.clip(a, self.lo, self.hi) if _leaves(a, self.lo, self.hi) else a
@@ -169,12 +201,10 @@ class Outside(Wire):
         a = self.args[0].fmt
         return min(a.lo, self.lo, 0), max(a.hi, self.hi, 1)
 
-    @property
-    def delay(self):
-        return 2 * LUT_NS
+    def steps(self, target, budget_ns):
+        return (Step(2 * target.lut_ns),)
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(luts=1)
 
     def ints(self, a):
@@ -247,8 +277,7 @@ class Column:
 class Lookup(Wire):
     """The entry of a table that an unsigned wire points at. Registered, as block RAM is."""
 
-    registered = True
-    stores = True
+    divisible = True
 
     def __init__(self, column, index):
         if index.fmt.signed or index.fmt.frac:
@@ -265,23 +294,35 @@ class Lookup(Wire):
     def work(self):
         return min(self.fmt.lo, 0), max(self.fmt.hi, self.args[0].fmt.hi)
 
-    @property
-    def delay(self):
-        return MEMORY_NS
+    def steps(self, target, budget_ns):
+        words, bits_ = len(self.column.values), self.fmt.width
+        if not target.read_ns:
+            return (Step(target.memory_ns, registered=True, own=True),)
+        if not target.rom_in_block(words, bits_):
+            levels = target.rom_levels(words)
+            return (Step(target.lut_ns * levels, registered=True, own=True),)
+        # A block RAM's output register is used unless there is time for two levels behind it.
+        held = target.read_ns + 2 * target.lut_ns > budget_ns
+        return (
+            Step(target.memory_ns, registered=True, own=True),
+            Step(target.held_ns if held else target.read_ns, registered=held),
+        )
 
-    @property
-    def cost(self):
-        return Cost(rom_bits=len(self.column.values) * self.fmt.width)
+    def cost_on(self, target):
+        words, width = len(self.column.values), self.fmt.width
+        if target.rom_in_block(words, width):
+            return Cost(rom_bits=words * width, blocks=target.blocks(words, width))
+        return Cost(rom_bits=words * width, luts=ceil(words / 16) * width)
 
     def ints(self, index):
         index = np.asarray(index)
         return np.array(self.column.values, dtype=index.dtype)[index.astype(np.int64)]
 
-    def rtl(self, m, index):
+    def rtl(self, m, index, cut=UNCUT):
         memory = Memory(
             shape=bits.shape(self.fmt), depth=len(self.column.values), init=self.column.values
         )
         m.submodules += memory
         port = memory.read_port()
         m.d.comb += port.addr.eq(index)
-        return port.data
+        return cut(port.data)[0] if cut.pieces == 2 else port.data

@@ -1,14 +1,12 @@
 """Ops on the bits of unsigned words: slices, joins, leading zeros."""
 
-from math import ceil, log2
-
 import numpy as np
 from amaranth.hdl import Cat as Concat
 
 from hwnorm import bits
 from hwnorm.fixed import Fixed
 from hwnorm.ops.arithmetic import Const
-from hwnorm.ops.base import LUT_NS, Cost, Wire
+from hwnorm.ops.base import UNCUT, Cost, Step, Wire
 
 
 def leading_zeros(a, width=None):
@@ -72,6 +70,8 @@ class Cat(Wire):
 class LeadingZeros(Wire):
     """``width - bit_length(a)``; `width` for a = 0."""
 
+    divisible = True
+
     def __init__(self, a, width):
         if a.fmt.signed:
             raise ValueError(f"leading zeros are counted of unsigned wires, got {a.fmt}")
@@ -86,12 +86,10 @@ class LeadingZeros(Wire):
     def work(self):
         return 0, max(self.args[0].fmt.hi, self.word_bits)
 
-    @property
-    def delay(self):
-        return 0.8 * LUT_NS * ceil(log2(self.word_bits + 1))
+    def steps(self, target, budget_ns):
+        return (Step(target.mux_ns),) * self.word_bits.bit_length()
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(luts=2 * self.word_bits)
 
     def ints(self, a):
@@ -103,12 +101,14 @@ class LeadingZeros(Wire):
             step >>= 1
         return self.word_bits - length - (a > 0)
 
-    def rtl(self, m, a):
-        return bits.count_leading_zeros(m, bits.extend(a, self.word_bits), self.word_bits)
+    def rtl(self, m, a, cut=UNCUT):
+        return bits.count_leading_zeros(m, bits.extend(a, self.word_bits), self.word_bits, cut)
 
 
 class Normalise(Wire):
     """``a`` shifted left by its own leading zeros, so that its highest one stands on top."""
+
+    divisible = True
 
     def __init__(self, a, zeros):
         if not isinstance(zeros, LeadingZeros) or zeros.args[0] is not a:
@@ -116,16 +116,14 @@ class Normalise(Wire):
         width = self.word_bits = zeros.word_bits
         super().__init__((a, zeros), Fixed(1 << width - 1 if a.fmt.lo else 0, (1 << width) - 1, 0))
 
-    @property
-    def delay(self):
-        return 0.9 * LUT_NS * self.args[1].fmt.width
+    def steps(self, target, budget_ns):
+        return (Step(target.mux_ns),) * self.args[1].fmt.width
 
-    @property
-    def cost(self):
+    def cost_on(self, target):
         return Cost(luts=self.word_bits * self.args[1].fmt.width)
 
     def ints(self, a, zeros):
         return a << zeros
 
-    def rtl(self, m, a, zeros):
-        return bits.shift_left(m, bits.extend(a, self.word_bits), zeros, self.word_bits)
+    def rtl(self, m, a, zeros, cut=UNCUT):
+        return bits.shift_left(m, bits.extend(a, self.word_bits), zeros, self.word_bits, cut)

@@ -1,0 +1,189 @@
+"""What a design will take of a part and how fast it will be, before any vendor tool."""
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+from hwnorm.norms.timing import accumulator_lag, accumulator_ns, accumulator_pieces
+from hwnorm.targets import TARGETS
+
+#: Levels of logic from the state of the shell to itself: ring, credit, queue.
+SHELL_LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of one design on its target.
+
+    Members
+    -------
+    target : str
+    calibrated : str
+        How far it is to be trusted: ``nextpnr``, ``scaled`` or ``none``; see docs/timing.md.
+    fmax_mhz : float
+    limited_by : str
+        What the longest path goes through.
+    lut, ff, dsp, bram : int
+    """
+
+    target: str
+    calibrated: str
+    fmax_mhz: float
+    limited_by: str
+    lut: int
+    ff: int
+    dsp: int
+    bram: int
+
+
+def estimate(design):
+    """The `Estimate` of a design.
+
+    Raises
+    ------
+    ValueError
+        If the design has a model only.
+    """
+    design.require_hardware()
+    target = TARGETS[design.target]
+    cost = design_cost(design, target)
+    lut = sum(a * b for a, b in zip(target.luts_of, lut_features(design, target), strict=True))
+    ns, where = longest_path(design, target)
+    fixed, path, crowd = target.slack
+    period = fixed + path * (ns + target.clock_ns) + crowd * sqrt(lut / 1000)
+    memories = sum(m.blocks for m in memories_of(design, target))
+    return Estimate(
+        target=target.name,
+        calibrated=target.calibrated,
+        fmax_mhz=round(1000 / period, 1),
+        limited_by=where,
+        lut=round(lut),
+        ff=flip_flops(design, target),
+        dsp=cost.multipliers,
+        bram=cost.blocks + memories,
+    )
+
+
+def instances(design):
+    """The flows that are built, with how many times each.
+
+    Returns
+    -------
+    list of (Flow, int)
+    """
+    flows = design.flows
+    loads = flows.load.values() if design.store == "ram" else ()
+    return [
+        (flows.gather, design.lanes),
+        *((flow, 1) for flow in flows.reduce.values()),
+        (flows.solve, 1),
+        (flows.apply, design.lanes),
+        *((flow, design.lanes) for flow in loads),
+    ]
+
+
+def design_cost(design, target):
+    """The sum of the ops' costs over all instances, and of the accumulators."""
+    cost = design.flows.gather.cost_on(target) * 0
+    for flow, count in instances(design):
+        cost = cost + flow.cost_on(target) * count
+    return cost
+
+
+@dataclass(frozen=True)
+class Store:
+    """A memory of the shell.
+
+    Members
+    -------
+    words, bits : int
+    blocks : int
+        Block RAMs; 0: it is made of LUTs, or of registers.
+    """
+
+    words: int
+    bits: int
+    blocks: int
+
+
+def memories_of(design, target):
+    """The shell's memories: the ring, the parameters, the queue and the output FIFO."""
+    found = []
+    inside = design.latency - design.schedule(design.flows.apply).latency - 2
+    found.append(_store(target, inside, design.lanes * design.x.width, True))
+    for flow in design.flows.load.values():
+        bits = design.lanes * sum(wire.fmt.width for wire in flow.outputs.values())
+        found.append(_store(target, design.beats, bits, True, design.store == "rom"))
+    scalars = sum(wire.fmt.width for wire in design.flows.solve.outputs.values())
+    found.append(_store(target, inside // design.beats + 1, scalars, False))
+    depth = design.schedule(design.flows.apply).latency + 4
+    return [*found, _store(target, depth, design.lanes * design.y.width + 1, False)]
+
+
+def _store(target, words, bits, registered, constant=False):
+    """A memory, which can only be a block RAM if its read is registered."""
+    block = target.rom_in_block if constant else target.ram_in_block
+    blocks = target.blocks(words, bits) if registered and block(words, bits) else 0
+    return Store(words, bits, blocks)
+
+
+def lut_features(design, target):
+    """What the LUTs are estimated from; `Target.luts_of` has a factor for each.
+
+    Returns
+    -------
+    list of float
+        LUTs of logic in the ops; bits of adders; bits of memories that several LUT RAMs, or
+        registers, are multiplexed for; bits of the shell's counters; 1.
+    """
+    cost = design_cost(design, target)
+    totals = sum(fmt.width for fmt in design.flows.totals.values())
+    small = [m for m in memories_of(design, target) if not m.blocks]
+    if target.lut_ram:
+        muxed = sum((ceil(m.words / 16) - 1) * m.bits for m in small)
+    else:
+        muxed = sum(m.words * m.bits for m in small)
+    counters = 5 * design.beats.bit_length() + 4 * design.latency.bit_length()
+    return [cost.luts, cost.adder_bits + totals, muxed, counters, 1.0]
+
+
+def longest_path(design, target):
+    """The longest path between registers without the clock's share, and where it is.
+
+    Returns
+    -------
+    (float, str)
+    """
+    found = []
+    for flow, _ in instances(design):
+        schedule = design.schedule(flow)
+        if schedule.slowest is not None:
+            found.append((schedule.slowest_ns, f"{flow.name}.{flow.names[schedule.slowest]}"))
+    for name, total in design.flows.totals.items():
+        bits = ceil(total.width / accumulator_pieces(design, name))
+        found.append((accumulator_ns(target, bits), f"accumulator of {name}"))
+    found.append((SHELL_LEVELS * target.lut_ns, "row buffer"))
+    return max(found, key=lambda item: item[0])
+
+
+def flip_flops(design, target):
+    """Registers of the pipelines, the marks that go along, and the accumulators."""
+    bits = 0
+    for flow, count in instances(design):
+        schedule = design.schedule(flow)
+        last = {}
+        for wire in flow.wires:
+            for arg in wire.args:
+                last[arg] = max(last.get(arg, 0), schedule.place.get(wire, 0))
+        for wire in flow.outputs.values():
+            last[wire] = schedule.latency
+        for wire, end in last.items():
+            if wire in schedule.available:
+                bits += count * wire.fmt.width * max(end - schedule.available[wire], 0)
+        for wire, cuts in schedule.cuts.items():
+            widest = max(wire.fmt.width, *(a.fmt.width for a in wire.args), 0)
+            bits += count * widest * sum(cuts) + count * wire.fmt.width * schedule.registered(wire)
+    lag = accumulator_lag(design)
+    bits += sum(fmt.width for fmt in design.flows.totals.values()) * (1 + lag)
+    inside = design.latency - design.beats
+    counters = 3 * design.beats.bit_length() + 3 * design.latency.bit_length()
+    return bits + 3 * inside + counters
