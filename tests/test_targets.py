@@ -1,6 +1,7 @@
 """Targets: what a period needs, what is refused, and what is estimated."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,16 +9,21 @@ import numpy as np
 import pytest
 
 import hwnorm
-from hwnorm import LayerNorm, RMSNorm
+from hwnorm import LayerNorm, RMSNorm, ops
 from hwnorm.cli import main
 from hwnorm.design import CATALOGUE
 from hwnorm.estimate import estimate
 from hwnorm.fixed import Fixed
 from hwnorm.flow import trace
 from hwnorm.norms.timing import accumulator_lag, least_period
+from hwnorm.ops import Column, Cost
 from hwnorm.ops.multiplier import Tiling
 from hwnorm.rows import corner_rows, random_rows
 from hwnorm.targets import GENERIC, TARGETS
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import calibration_designs
 
 DATA = Path(__file__).resolve().parent.parent / "tools" / "calibration.json"
 ECP5 = TARGETS["ecp5"]
@@ -123,3 +129,35 @@ def test_more_lanes_and_shorter_periods_take_more():
     slow = estimate(replace(WIDE, target="ecp5", period_ns=12.0))
     assert fast.fmax_mhz > slow.fmax_mhz
     assert fast.ff > slow.ff
+
+
+def test_cost_adds_up():
+    def function(x, i):
+        entry = Column("t", (1, 2, -3, 4), 0)[i]
+        return {"y": (x * entry + 5) * 3, "wide": (x << 0) * 6}
+
+    flow = trace(function, x=Fixed.of(True, 25), i=Fixed(0, 3))
+    by_op = {type(w).__name__: w.cost for w in flow.wires if w.cost != Cost()}
+    assert by_op["Lookup"] == Cost(rom_bits=16, luts=4)
+    assert by_op["Add"] == Cost(adder_bits=28)
+    # Of 25 bits, 17 take a multiplier and 8 are rows of adders; a factor of 3 or 6 is an addition.
+    assert [w.cost for w in flow.wires if isinstance(w, ops.Mul)] == [
+        Cost(luts=48, multipliers=1, adder_bits=48), Cost(adder_bits=29), Cost(adder_bits=28)
+    ]  # fmt: skip
+    assert flow.cost == Cost(luts=52, multipliers=1, rom_bits=16, adder_bits=133)
+
+
+def test_estimates_are_within_the_errors_that_are_stated():
+    known = json.loads(DATA.read_text(encoding="utf-8"))["ecp5"]
+    assert len(known) >= 30
+    designs = calibration_designs.DESIGNS["ecp5"]()
+    off = {"fmax_mhz": [], "lut": [], "dsp": []}
+    for name, cells in known.items():
+        guess = estimate(designs[name])
+        cells = cells | {"fmax_mhz": float(np.median(cells["fmax_mhz"]))}
+        for what, errors in off.items():
+            measured = cells[what]
+            errors.append(abs(getattr(guess, what) / measured - 1) if measured else 0.0)
+    for what, most in (("fmax_mhz", 0.20), ("lut", 0.15), ("dsp", 0.0)):
+        assert np.quantile(off[what], 0.9) <= most, what
+        assert max(off[what]) <= 1.5 * most, what
