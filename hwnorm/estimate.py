@@ -162,6 +162,10 @@ def longest_path(design, target):
         bits = ceil(total.width / accumulator_pieces(design, name))
         found.append((accumulator_ns(target, bits), f"accumulator of {name}"))
     found.append((SHELL_LEVELS * target.lut_ns, "row buffer"))
+    ring = memories_of(design, target)[0]
+    if ring.blocks and target.block_rows(ring.words, ring.bits) > 1:
+        # Logic stands between the blocks and the register that would go into them.
+        found.append((target.read_ns + 3 * target.lut_ns, "row buffer of several blocks"))
     return max(found, key=lambda item: item[0])
 
 

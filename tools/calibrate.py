@@ -117,10 +117,11 @@ def main():
 @main.command()
 @family_option
 @click.option("--seeds", default=1, show_default=True)
-def measure(family, seeds):
+@click.option("--only", multiple=True, metavar="NAME", help="Of a design; without, all.")
+def measure(family, seeds, only):
     """Synthesise and route what is not measured yet, or has changed."""
     # Large and small ones in turn, so that a stopped run has some of each.
-    designs = list(DESIGNS[family]().items())
+    designs = [item for item in DESIGNS[family]().items() if not only or item[0] in only]
     for name, design in [item for n in range(4) for item in designs[n::4]]:
         text = verilog(design, "top")
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]

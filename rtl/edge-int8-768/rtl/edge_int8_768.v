@@ -85,13 +85,13 @@ module edge_int8_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
-    .i__payload_78(i_gamma__payload),
+    .i__payload_79(i_gamma__payload),
     .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
-    .i__valid_82(s_axis_gamma_tvalid),
+    .i__valid_83(s_axis_gamma_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
-    .r_en_71(m_axis_tready),
+    .r_en_72(m_axis_tready),
     .rst(rst),
     .saturated(saturated)
   );
@@ -136,17 +136,17 @@ module edge_int8_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   assign s_axis_gamma_tready = aresetn;
 endmodule
 
-module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_78, saturated, framing_error, aclk);
+module edge_int8_768_engine(i__valid, r_en_72, i__valid_83, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_79, saturated, framing_error, aclk);
   reg wake_1;
   initial wake_1 = 0;
   wire n1;
   wire n10;
-  wire n11;
-  wire n12;
+  wire [8:0] n11;
+  wire [8:0] n12;
   wire n13;
   wire n14;
-  wire [8:0] n15;
-  wire [8:0] n16;
+  wire n15;
+  wire n16;
   wire n17;
   wire n18;
   wire n19;
@@ -154,20 +154,20 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   wire n20;
   wire n21;
   wire n22;
-  wire n23;
+  wire [4:0] n23;
   wire [4:0] n24;
-  wire [4:0] n25;
-  wire [5:0] n26;
-  wire [3:0] n27;
+  wire [5:0] n25;
+  wire [3:0] n26;
+  wire n27;
   wire n28;
   wire n29;
   wire n3;
   wire n30;
   wire n31;
   wire n32;
-  wire n33;
+  wire [8:0] n33;
   wire [8:0] n34;
-  wire [8:0] n35;
+  wire n35;
   wire n36;
   wire n37;
   wire n38;
@@ -175,8 +175,8 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   wire n4;
   wire n40;
   wire n41;
-  wire n42;
-  reg [7:0] n43;
+  reg [7:0] n42;
+  reg n43;
   reg n44;
   reg [2:0] n45;
   reg [2:0] n46;
@@ -223,25 +223,25 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   output framing_error;
   reg framing_error;
   initial framing_error = 1'h0;
-  wire framing_error_111;
+  wire framing_error_112;
   wire [7:0] gamma_0;
-  wire [7:0] gamma_0_52;
+  wire [7:0] gamma_0_53;
   wire [7:0] gamma_1;
-  wire [7:0] gamma_1_54;
+  wire [7:0] gamma_1_55;
   wire [7:0] gamma_2;
-  wire [7:0] gamma_2_56;
+  wire [7:0] gamma_2_57;
   wire [7:0] gamma_3;
-  wire [7:0] gamma_3_58;
+  wire [7:0] gamma_3_59;
   input [32:0] i__payload;
   wire [32:0] i__payload;
-  input [32:0] i__payload_78;
-  wire [32:0] i__payload_78;
-  wire [31:0] i__payload_78_data;
-  wire [7:0] i__payload_78_data_0;
-  wire [7:0] i__payload_78_data_1;
-  wire [7:0] i__payload_78_data_2;
-  wire [7:0] i__payload_78_data_3;
-  wire i__payload_78_last;
+  input [32:0] i__payload_79;
+  wire [32:0] i__payload_79;
+  wire [31:0] i__payload_79_data;
+  wire [7:0] i__payload_79_data_0;
+  wire [7:0] i__payload_79_data_1;
+  wire [7:0] i__payload_79_data_2;
+  wire [7:0] i__payload_79_data_3;
+  wire i__payload_79_last;
   wire [31:0] i__payload_data;
   wire [7:0] i__payload_data_0;
   wire [7:0] i__payload_data_1;
@@ -250,13 +250,15 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   wire i__payload_last;
   output i__ready;
   wire i__ready;
-  wire i__ready_81;
+  wire i__ready_82;
   input i__valid;
   wire i__valid;
-  input i__valid_82;
-  wire i__valid_82;
+  input i__valid_83;
+  wire i__valid_83;
   reg [7:0] i_beat;
   initial i_beat = 8'h00;
+  reg i_end;
+  initial i_end = 1'h0;
   wire [32:0] i_gamma__payload;
   wire [31:0] i_gamma__payload_data;
   wire [7:0] i_gamma__payload_data_0;
@@ -272,9 +274,9 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   initial i_skip = 1'h0;
   wire i_take;
   wire [9:0] inv;
-  wire [9:0] inv_42;
+  wire [9:0] inv_43;
   wire [3:0] inv_exp;
-  wire [3:0] inv_exp_44;
+  wire [3:0] inv_exp_45;
   wire [14:0] lane0;
   wire [14:0] lane1;
   wire [14:0] lane2;
@@ -327,13 +329,13 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   reg [1:0] o_mark_c9;
   initial o_mark_c9 = 2'h0;
   wire [31:0] r_data;
-  wire [32:0] r_data_68;
-  wire [13:0] r_data_99;
+  wire [13:0] r_data_100;
+  wire [32:0] r_data_69;
   wire r_en;
-  input r_en_71;
-  wire r_en_71;
+  input r_en_72;
+  wire r_en_72;
   wire r_rdy;
-  wire r_rdy_70;
+  wire r_rdy_71;
   wire read;
   wire ready;
   input rst;
@@ -373,49 +375,50 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   wire [14:0] sumsq_3;
   wire [23:0] total;
   wire [31:0] w_data;
-  wire [13:0] w_data_30;
-  wire [32:0] w_data_60;
+  wire [13:0] w_data_31;
+  wire [32:0] w_data_61;
   reg w_en;
   initial w_en = 1'h0;
-  wire w_en_66;
+  wire w_en_67;
   wire write;
   wire [7:0] x_0;
-  wire [7:0] x_0_45;
+  wire [7:0] x_0_46;
   wire [7:0] x_1;
-  wire [7:0] x_1_47;
+  wire [7:0] x_1_48;
   wire [7:0] x_2;
-  wire [7:0] x_2_48;
+  wire [7:0] x_2_49;
   wire [7:0] x_3;
-  wire [7:0] x_3_49;
+  wire [7:0] x_3_50;
   wire [7:0] y_0;
   wire [7:0] y_1;
   wire [7:0] y_2;
   wire [7:0] y_3;
-  assign n20 = ~ i__payload[32];
-  assign n21 = n19 & n20;
-  assign n22 = o__valid & r_en_71;
-  assign n23 = n22 == o_issue;
-  assign n24 = o_credit - 1'h1;
-  assign n25 = o_credit + 1'h1;
-  assign n26 = o_issue ? { n24[4], n24 } : { 1'h0, n25 };
-  assign n27 = n23 ? o_credit : n26[3:0];
-  assign n28 = o__valid & r_en_71;
-  assign n29 = ~ n28;
-  assign n30 = o_credit == 1'h1;
-  assign n31 = o_issue & n30;
-  assign n32 = o_broke | n31;
-  assign n33 = n29 & n32;
-  assign n34 = o_beat + 1'h1;
-  assign n35 = o_end ? 9'h000 : n34;
-  assign n36 = ~ clear;
-  assign n37 = saturated & n36;
-  assign n38 = n37 | limited;
-  assign n39 = ~ clear;
-  assign n40 = framing_error & n39;
-  assign n41 = | { framing_error_111, i_misframed };
-  assign n42 = n40 | n41;
+  assign n20 = n18 & n19;
+  assign n21 = o__valid & r_en_72;
+  assign n22 = n21 == o_issue;
+  assign n23 = o_credit - 1'h1;
+  assign n24 = o_credit + 1'h1;
+  assign n25 = o_issue ? { n23[4], n23 } : { 1'h0, n24 };
+  assign n26 = n22 ? o_credit : n25[3:0];
+  assign n27 = o__valid & r_en_72;
+  assign n28 = ~ n27;
+  assign n29 = o_credit == 1'h1;
+  assign n30 = o_issue & n29;
+  assign n31 = o_broke | n30;
+  assign n32 = n28 & n31;
+  assign n33 = o_beat + 1'h1;
+  assign n34 = o_end ? 9'h000 : n33;
+  assign n35 = ~ clear;
+  assign n36 = saturated & n35;
+  assign n37 = n36 | limited;
+  assign n38 = ~ clear;
+  assign n39 = framing_error & n38;
+  assign n40 = | { framing_error_112, i_misframed };
+  assign n41 = n39 | n40;
   always @(posedge aclk)
-    i_beat <= n43;
+    i_beat <= n42;
+  always @(posedge aclk)
+    i_end <= n43;
   always @(posedge aclk)
     i_skip <= n44;
   always @(posedge aclk)
@@ -451,7 +454,7 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   always @(posedge aclk)
     o_beat <= n60;
   always @(posedge aclk)
-    scalars_c1 <= r_data_99;
+    scalars_c1 <= r_data_100;
   always @(posedge aclk)
     scalars_c2 <= scalars_c1;
   always @(posedge aclk)
@@ -480,34 +483,34 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   assign n1 = i__valid & i__ready;
   assign n2 = ~ i_skip;
   assign i_take = n1 & n2;
-  assign n3 = i_beat == 8'hbf;
-  assign n4 = n3 != i__payload[32];
-  assign i_misframed = i_take & n4;
-  assign n5 = i_beat == 8'hbf;
-  assign n6 = i_take & n5;
-  assign commit = n6 & i__payload[32];
-  assign n7 = ! i_beat;
-  assign n8 = i_beat == 8'hbf;
-  assign n9 = i_take & n8;
-  assign n10 = n9 & i__payload[32];
-  assign n11 = ~ o_broke;
-  assign o_issue = r_rdy & n11;
+  assign n3 = i_end != i__payload[32];
+  assign i_misframed = i_take & n3;
+  assign n4 = i_take & i_end;
+  assign commit = n4 & i__payload[32];
+  assign n5 = ! i_beat;
+  assign n6 = i_take & i_end;
+  assign n7 = n6 & i__payload[32];
+  assign n8 = ~ o_broke;
+  assign o_issue = r_rdy & n8;
   assign o_end = o_beat == 8'hbf;
   assign r_en = o_issue & o_end;
-  assign n12 = | { saturated_3, saturated_2, saturated_1, saturated_0 };
-  assign limited = o_mark_c9[0] & n12;
-  assign n13 = i_beat == 8'hbf;
-  assign n14 = n13 | i__payload[32];
-  assign n15 = i_beat + 1'h1;
-  assign n16 = n14 ? 9'h000 : n15;
+  assign n9 = | { saturated_3, saturated_2, saturated_1, saturated_0 };
+  assign limited = o_mark_c9[0] & n9;
+  assign n10 = i_end | i__payload[32];
+  assign n11 = i_beat + 1'h1;
+  assign n12 = n10 ? 9'h000 : n11;
+  assign n13 = i_end | i__payload[32];
+  assign n14 = ~ n13;
+  assign n15 = i_beat == 8'hbe;
+  assign n16 = n14 & n15;
   assign n17 = i__valid & i__ready;
-  assign n18 = i_beat == 8'hbf;
-  assign n19 = i_skip | n18;
+  assign n18 = i_skip | i_end;
+  assign n19 = ~ i__payload[32];
   edge_int8_768_engine_apply apply (
     .aclk(aclk),
-    .port_1582_0(scalars_c2),
-    .port_1607_0(r_data),
-    .port_1767_0(n72),
+    .port_1583_0(scalars_c2),
+    .port_1608_0(r_data),
+    .port_1768_0(n72),
     .rst(rst),
     .saturated_0_c7(saturated_0),
     .saturated_1_c7(saturated_1),
@@ -520,13 +523,13 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   );
   edge_int8_768_engine_fifo fifo (
     .aclk(aclk),
-    .port_1600_0(o_mark_c9),
-    .port_1750_0(y_0),
-    .port_1751_0(y_1),
-    .port_1752_0(y_2),
-    .port_1753_0(y_3),
+    .port_1601_0(o_mark_c9),
+    .port_1751_0(y_0),
+    .port_1752_0(y_1),
+    .port_1753_0(y_2),
+    .port_1754_0(y_3),
     .r_data(o__payload),
-    .r_en(r_en_71),
+    .r_en(r_en_72),
     .r_rdy(o__valid),
     .rst(rst)
   );
@@ -536,14 +539,14 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
     .mul1_1(lane1),
     .mul1_2(lane2),
     .mul1_3(lane3),
-    .port_1541_0(i__payload[31:0]),
+    .port_1540_0(i__payload[31:0]),
     .rst(rst)
   );
   edge_int8_768_engine_queue queue (
     .aclk(aclk),
-    .port_1678_0(inv),
-    .port_1684_0(inv_exp),
-    .r_data(r_data_99),
+    .port_1679_0(inv),
+    .port_1685_0(inv_exp),
+    .r_data(r_data_100),
     .r_en(r_en),
     .r_rdy(r_rdy),
     .rst(rst),
@@ -555,7 +558,7 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
     .lane1(lane1),
     .lane2(lane2),
     .lane3(lane3),
-    .port_1556_0(marks_c4[1:0]),
+    .port_1557_0(marks_c4[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -579,28 +582,38 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   );
   edge_int8_768_engine_store_gamma store_gamma (
     .aclk(aclk),
-    .framing_error(framing_error_111),
+    .framing_error(framing_error_112),
     .gamma_data(n72),
-    .i__payload(i__payload_78),
-    .i__valid(i__valid_82),
+    .i__payload(i__payload_79),
+    .i__valid(i__valid_83),
     .port__addr(o_beat),
     .rst(rst)
   );
   always @* begin
     if (wake_1) begin end
-    n43 = i_beat;
+    n42 = i_beat;
     if (i_take) begin
-      n43 = n16[7:0];
+      n42 = n12[7:0];
     end
     if (rst) begin
-      n43 = 8'h00;
+      n42 = 8'h00;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n43 = i_end;
+    if (i_take) begin
+      n43 = n16;
+    end
+    if (rst) begin
+      n43 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
     n44 = i_skip;
     if (n17) begin
-      n44 = n21;
+      n44 = n20;
     end
     if (rst) begin
       n44 = 1'h0;
@@ -608,7 +621,7 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   end
   always @* begin
     if (wake_1) begin end
-    n45 = { n10, n7, i_take };
+    n45 = { n7, n5, i_take };
     if (rst) begin
       n45 = 3'h0;
     end
@@ -699,14 +712,14 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   end
   always @* begin
     if (wake_1) begin end
-    n58 = n27;
+    n58 = n26;
     if (rst) begin
       n58 = 4'hb;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n59 = n33;
+    n59 = n32;
     if (rst) begin
       n59 = 1'h0;
     end
@@ -715,7 +728,7 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
     if (wake_1) begin end
     n60 = o_beat;
     if (o_issue) begin
-      n60 = n35[7:0];
+      n60 = n34[7:0];
     end
     if (rst) begin
       n60 = 8'h00;
@@ -786,14 +799,14 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   end
   always @* begin
     if (wake_1) begin end
-    n70 = n38;
+    n70 = n37;
     if (rst) begin
       n70 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n71 = n42;
+    n71 = n41;
     if (rst) begin
       n71 = 1'h0;
     end
@@ -801,7 +814,7 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   assign write = i_take;
   assign w_data = i__payload[31:0];
   assign drop = i_misframed;
-  assign i_marks = { n10, n7, i_take };
+  assign i_marks = { n7, n5, i_take };
   assign x_0 = i__payload[7:0];
   assign x_1 = i__payload[15:8];
   assign x_2 = i__payload[23:16];
@@ -813,34 +826,34 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   assign sumsq_1 = lane1;
   assign sumsq_2 = lane2;
   assign sumsq_3 = lane3;
-  assign w_data_30 = { inv_exp, inv };
+  assign w_data_31 = { inv_exp, inv };
   assign solved_c9 = w_en;
   assign read = o_issue;
-  assign inv_42 = scalars_c2[9:0];
-  assign inv_exp_44 = scalars_c2[13:10];
-  assign x_0_45 = r_data[7:0];
-  assign x_1_47 = r_data[15:8];
-  assign x_2_48 = r_data[23:16];
-  assign x_3_49 = r_data[31:24];
+  assign inv_43 = scalars_c2[9:0];
+  assign inv_exp_45 = scalars_c2[13:10];
+  assign x_0_46 = r_data[7:0];
+  assign x_1_48 = r_data[15:8];
+  assign x_2_49 = r_data[23:16];
+  assign x_3_50 = r_data[31:24];
   assign beat = o_beat;
   assign gamma_0 = n72[7:0];
-  assign gamma_0_52 = n72[7:0];
+  assign gamma_0_53 = n72[7:0];
   assign gamma_1 = n72[15:8];
-  assign gamma_1_54 = n72[15:8];
+  assign gamma_1_55 = n72[15:8];
   assign gamma_2 = n72[23:16];
-  assign gamma_2_56 = n72[23:16];
+  assign gamma_2_57 = n72[23:16];
   assign gamma_3 = n72[31:24];
-  assign gamma_3_58 = n72[31:24];
+  assign gamma_3_59 = n72[31:24];
   assign o_mark = { o_end, o_issue };
-  assign w_data_60 = { o_mark_c9[1], y_3, y_2, y_1, y_0 };
-  assign w_en_66 = o_mark_c9[0];
-  assign r_data_68 = o__payload;
-  assign r_rdy_70 = o__valid;
-  assign o__ready = r_en_71;
-  assign i_gamma__payload = i__payload_78;
+  assign w_data_61 = { o_mark_c9[1], y_3, y_2, y_1, y_0 };
+  assign w_en_67 = o_mark_c9[0];
+  assign r_data_69 = o__payload;
+  assign r_rdy_71 = o__valid;
+  assign o__ready = r_en_72;
+  assign i_gamma__payload = i__payload_79;
   assign i_gamma__ready = 1'h1;
-  assign i__ready_81 = 1'h1;
-  assign i_gamma__valid = i__valid_82;
+  assign i__ready_82 = 1'h1;
+  assign i_gamma__valid = i__valid_83;
   assign i__payload_data = i__payload[31:0];
   assign i__payload_data_0 = i__payload[7:0];
   assign i__payload_data_1 = i__payload[15:8];
@@ -853,21 +866,21 @@ module edge_int8_768_engine(i__valid, r_en_71, i__valid_82, clear, rst, i__ready
   assign o__payload_data_2 = o__payload[23:16];
   assign o__payload_data_3 = o__payload[31:24];
   assign o__payload_last = o__payload[32];
-  assign i__payload_78_data = i__payload_78[31:0];
-  assign i__payload_78_data_0 = i__payload_78[7:0];
-  assign i__payload_78_data_1 = i__payload_78[15:8];
-  assign i__payload_78_data_2 = i__payload_78[23:16];
-  assign i__payload_78_data_3 = i__payload_78[31:24];
-  assign i__payload_78_last = i__payload_78[32];
-  assign i_gamma__payload_data = i__payload_78[31:0];
-  assign i_gamma__payload_data_0 = i__payload_78[7:0];
-  assign i_gamma__payload_data_1 = i__payload_78[15:8];
-  assign i_gamma__payload_data_2 = i__payload_78[23:16];
-  assign i_gamma__payload_data_3 = i__payload_78[31:24];
-  assign i_gamma__payload_last = i__payload_78[32];
+  assign i__payload_79_data = i__payload_79[31:0];
+  assign i__payload_79_data_0 = i__payload_79[7:0];
+  assign i__payload_79_data_1 = i__payload_79[15:8];
+  assign i__payload_79_data_2 = i__payload_79[23:16];
+  assign i__payload_79_data_3 = i__payload_79[31:24];
+  assign i__payload_79_last = i__payload_79[32];
+  assign i_gamma__payload_data = i__payload_79[31:0];
+  assign i_gamma__payload_data_0 = i__payload_79[7:0];
+  assign i_gamma__payload_data_1 = i__payload_79[15:8];
+  assign i_gamma__payload_data_2 = i__payload_79[23:16];
+  assign i_gamma__payload_data_3 = i__payload_79[31:24];
+  assign i_gamma__payload_last = i__payload_79[32];
 endmodule
 
-module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7, y_2_c7, y_3_c7, saturated_0_c7, saturated_1_c7, saturated_2_c7, saturated_3_c7, port_1767_0, aclk);
+module edge_int8_768_engine_apply(rst, port_1583_0, port_1608_0, y_0_c7, y_1_c7, y_2_c7, y_3_c7, saturated_0_c7, saturated_1_c7, saturated_2_c7, saturated_3_c7, port_1768_0, aclk);
   wire [17:0] n1;
   wire [21:0] n10;
   wire [11:0] n100;
@@ -1116,12 +1129,12 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
   initial mul7_3_s1_0_0 = 13'h0000;
   reg [7:0] mul7_3_s1_0_1;
   initial mul7_3_s1_0_1 = 8'h00;
-  input [13:0] port_1582_0;
-  wire [13:0] port_1582_0;
-  input [31:0] port_1607_0;
-  wire [31:0] port_1607_0;
-  input [31:0] port_1767_0;
-  wire [31:0] port_1767_0;
+  input [13:0] port_1583_0;
+  wire [13:0] port_1583_0;
+  input [31:0] port_1608_0;
+  wire [31:0] port_1608_0;
+  input [31:0] port_1768_0;
+  wire [31:0] port_1768_0;
   reg [17:0] product_0;
   initial product_0 = 18'h00000;
   reg [9:0] product_0_s1_0_0;
@@ -1373,31 +1386,31 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
   assign n156 = n154 & n155;
   assign saturated_3 = n153 | n156;
   always @(posedge aclk)
-    product_0_s1_0_0 <= port_1582_0[9:0];
+    product_0_s1_0_0 <= port_1583_0[9:0];
   always @(posedge aclk)
-    product_0_s1_0_1 <= port_1607_0[7:0];
+    product_0_s1_0_1 <= port_1608_0[7:0];
   always @(posedge aclk)
     product_0 <= n2[17:0];
   always @(posedge aclk)
-    product_1_s1_0_0 <= port_1582_0[9:0];
+    product_1_s1_0_0 <= port_1583_0[9:0];
   always @(posedge aclk)
-    product_1_s1_0_1 <= port_1607_0[15:8];
+    product_1_s1_0_1 <= port_1608_0[15:8];
   always @(posedge aclk)
     product_1 <= n4[17:0];
   always @(posedge aclk)
-    product_2_s1_0_0 <= port_1582_0[9:0];
+    product_2_s1_0_0 <= port_1583_0[9:0];
   always @(posedge aclk)
-    product_2_s1_0_1 <= port_1607_0[23:16];
+    product_2_s1_0_1 <= port_1608_0[23:16];
   always @(posedge aclk)
     product_2 <= n6[17:0];
   always @(posedge aclk)
-    product_3_s1_0_0 <= port_1582_0[9:0];
+    product_3_s1_0_0 <= port_1583_0[9:0];
   always @(posedge aclk)
-    product_3_s1_0_1 <= port_1607_0[31:24];
+    product_3_s1_0_1 <= port_1608_0[31:24];
   always @(posedge aclk)
     product_3 <= n8[17:0];
   always @(posedge aclk)
-    inv_exp_c1 <= port_1582_0[13:10];
+    inv_exp_c1 <= port_1583_0[13:10];
   always @(posedge aclk)
     inv_exp_c2 <= inv_exp_c1;
   always @(posedge aclk)
@@ -1417,7 +1430,7 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
   always @(posedge aclk)
     shiftright5_3_s4_0_1 <= gone_37;
   always @(posedge aclk)
-    gamma_0_c1 <= port_1767_0[7:0];
+    gamma_0_c1 <= port_1768_0[7:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -1429,7 +1442,7 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
   always @(posedge aclk)
     mul7_0 <= n10[19:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_1767_0[15:8];
+    gamma_1_c1 <= port_1768_0[15:8];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -1441,7 +1454,7 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
   always @(posedge aclk)
     mul7_1 <= n12[19:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_1767_0[23:16];
+    gamma_2_c1 <= port_1768_0[23:16];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -1453,7 +1466,7 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
   always @(posedge aclk)
     mul7_2 <= n14[19:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_1767_0[31:24];
+    gamma_3_c1 <= port_1768_0[31:24];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -1488,19 +1501,19 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
     saturated_2_c7 <= saturated_2;
   always @(posedge aclk)
     saturated_3_c7 <= saturated_3;
-  assign inv = port_1582_0[9:0];
-  assign x_0 = port_1607_0[7:0];
-  assign x_1 = port_1607_0[15:8];
-  assign x_2 = port_1607_0[23:16];
-  assign x_3 = port_1607_0[31:24];
-  assign inv_exp = port_1582_0[13:10];
-  assign gamma_0 = port_1767_0[7:0];
+  assign inv = port_1583_0[9:0];
+  assign x_0 = port_1608_0[7:0];
+  assign x_1 = port_1608_0[15:8];
+  assign x_2 = port_1608_0[23:16];
+  assign x_3 = port_1608_0[31:24];
+  assign inv_exp = port_1583_0[13:10];
+  assign gamma_0 = port_1768_0[7:0];
   assign unit_0 = n32[12:0];
-  assign gamma_1 = port_1767_0[15:8];
+  assign gamma_1 = port_1768_0[15:8];
   assign unit_1 = n48[12:0];
-  assign gamma_2 = port_1767_0[23:16];
+  assign gamma_2 = port_1768_0[23:16];
   assign unit_2 = n64[12:0];
-  assign gamma_3 = port_1767_0[31:24];
+  assign gamma_3 = port_1768_0[31:24];
   assign unit_3 = n80[12:0];
   assign round8_0 = n85[10:0];
   assign round8_1 = n90[10:0];
@@ -1572,7 +1585,7 @@ module edge_int8_768_engine_apply(rst, port_1582_0, port_1607_0, y_0_c7, y_1_c7,
   assign n97 = n96;
 endmodule
 
-module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1600_0, port_1750_0, port_1751_0, port_1752_0, port_1753_0, aclk);
+module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1601_0, port_1751_0, port_1752_0, port_1753_0, port_1754_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1601,16 +1614,16 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1600_0, port_175
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_1600_0;
-  wire [1:0] port_1600_0;
-  input [7:0] port_1750_0;
-  wire [7:0] port_1750_0;
+  input [1:0] port_1601_0;
+  wire [1:0] port_1601_0;
   input [7:0] port_1751_0;
   wire [7:0] port_1751_0;
   input [7:0] port_1752_0;
   wire [7:0] port_1752_0;
   input [7:0] port_1753_0;
   wire [7:0] port_1753_0;
+  input [7:0] port_1754_0;
+  wire [7:0] port_1754_0;
   wire [3:0] produce;
   output [32:0] r_data;
   wire [32:0] r_data;
@@ -1635,13 +1648,13 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1600_0, port_175
   reg [32:0] storage [10:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1600_0[1], port_1753_0, port_1752_0, port_1751_0, port_1750_0 };
+      storage[w_port__addr] <= { port_1601_0[1], port_1754_0, port_1753_0, port_1752_0, port_1751_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'hb;
   assign r_rdy = | level;
-  assign w_port__en = port_1600_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1600_0[0];
+  assign w_port__en = port_1601_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1601_0[0];
   assign n2 = w_port__addr == 4'ha;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 5'h00 : n3;
@@ -1649,13 +1662,13 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1600_0, port_175
   assign n6 = r_port__addr == 4'ha;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 5'h00 : n7;
-  assign n9 = w_rdy & port_1600_0[0];
+  assign n9 = w_rdy & port_1601_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1600_0[0];
+  assign n15 = w_rdy & port_1601_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -1701,14 +1714,14 @@ module edge_int8_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1600_0, port_175
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1600_0[1], port_1753_0, port_1752_0, port_1751_0, port_1750_0 };
-  assign w_data = { port_1600_0[1], port_1753_0, port_1752_0, port_1751_0, port_1750_0 };
-  assign w_en = port_1600_0[0];
+  assign w_port__data = { port_1601_0[1], port_1754_0, port_1753_0, port_1752_0, port_1751_0 };
+  assign w_data = { port_1601_0[1], port_1754_0, port_1753_0, port_1752_0, port_1751_0 };
+  assign w_en = port_1601_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module edge_int8_768_engine_gather(rst, port_1541_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
+module edge_int8_768_engine_gather(rst, port_1540_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
   wire [15:0] n1;
   wire [16:0] n2;
   wire [15:0] n3;
@@ -1739,8 +1752,8 @@ module edge_int8_768_engine_gather(rst, port_1541_0, mul1_0, mul1_1, mul1_2, mul
   initial mul1_3 = 15'h0000;
   reg [7:0] mul1_3_s1_0_0;
   initial mul1_3_s1_0_0 = 8'h00;
-  input [31:0] port_1541_0;
-  wire [31:0] port_1541_0;
+  input [31:0] port_1540_0;
+  wire [31:0] port_1540_0;
   input rst;
   wire rst;
   wire [14:0] sumsq_0;
@@ -1755,26 +1768,26 @@ module edge_int8_768_engine_gather(rst, port_1541_0, mul1_0, mul1_1, mul1_2, mul
   assign n5 = $signed(mul1_2_s1_0_0) * $signed(mul1_2_s1_0_0);
   assign n7 = $signed(mul1_3_s1_0_0) * $signed(mul1_3_s1_0_0);
   always @(posedge aclk)
-    mul1_0_s1_0_0 <= port_1541_0[7:0];
+    mul1_0_s1_0_0 <= port_1540_0[7:0];
   always @(posedge aclk)
     mul1_0 <= n2[14:0];
   always @(posedge aclk)
-    mul1_1_s1_0_0 <= port_1541_0[15:8];
+    mul1_1_s1_0_0 <= port_1540_0[15:8];
   always @(posedge aclk)
     mul1_1 <= n4[14:0];
   always @(posedge aclk)
-    mul1_2_s1_0_0 <= port_1541_0[23:16];
+    mul1_2_s1_0_0 <= port_1540_0[23:16];
   always @(posedge aclk)
     mul1_2 <= n6[14:0];
   always @(posedge aclk)
-    mul1_3_s1_0_0 <= port_1541_0[31:24];
+    mul1_3_s1_0_0 <= port_1540_0[31:24];
   always @(posedge aclk)
     mul1_3 <= n8[14:0];
   assign n1 = $signed(mul1_0_s1_0_0) * $signed(mul1_0_s1_0_0);
-  assign x_0 = port_1541_0[7:0];
-  assign x_1 = port_1541_0[15:8];
-  assign x_2 = port_1541_0[23:16];
-  assign x_3 = port_1541_0[31:24];
+  assign x_0 = port_1540_0[7:0];
+  assign x_1 = port_1540_0[15:8];
+  assign x_2 = port_1540_0[23:16];
+  assign x_3 = port_1540_0[31:24];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
@@ -1785,7 +1798,7 @@ module edge_int8_768_engine_gather(rst, port_1541_0, mul1_0, mul1_1, mul1_2, mul
   assign n8 = { n7[15], n7 };
 endmodule
 
-module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1678_0, port_1684_0, aclk);
+module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1679_0, port_1685_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -1810,10 +1823,10 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1678_0, p
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [9:0] port_1678_0;
-  wire [9:0] port_1678_0;
-  input [3:0] port_1684_0;
-  wire [3:0] port_1684_0;
+  input [9:0] port_1679_0;
+  wire [9:0] port_1679_0;
+  input [3:0] port_1685_0;
+  wire [3:0] port_1685_0;
   wire produce;
   output [13:0] r_data;
   wire [13:0] r_data;
@@ -1839,7 +1852,7 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1678_0, p
   reg [13:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1684_0, port_1678_0 };
+      storage[w_port__addr] <= { port_1685_0, port_1679_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -1901,13 +1914,13 @@ module edge_int8_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1678_0, p
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1684_0, port_1678_0 };
-  assign w_data = { port_1684_0, port_1678_0 };
+  assign w_port__data = { port_1685_0, port_1679_0 };
+  assign w_data = { port_1685_0, port_1679_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module edge_int8_768_engine_reduce_sumsq(rst, port_1556_0, lane0, lane1, lane2, lane3, total, aclk);
+module edge_int8_768_engine_reduce_sumsq(rst, port_1557_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [24:0] n1;
@@ -1929,8 +1942,8 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1556_0, lane0, lane1, lane2, 
   input [14:0] lane3;
   wire [14:0] lane3;
   wire [14:0] lane3_7;
-  input [1:0] port_1556_0;
-  wire [1:0] port_1556_0;
+  input [1:0] port_1557_0;
+  wire [1:0] port_1557_0;
   input rst;
   wire rst;
   wire [23:0] sum;
@@ -1939,7 +1952,7 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1556_0, lane0, lane1, lane2, 
   initial total = 24'h000000;
   wire [16:0] total_14;
   assign n1 = total + total_14;
-  assign n2 = port_1556_0[1] ? { 8'h00, total_14 } : n1;
+  assign n2 = port_1557_0[1] ? { 8'h00, total_14 } : n1;
   always @(posedge aclk)
     total <= n3;
   edge_int8_768_engine_reduce_sumsq_tree tree (
@@ -1954,7 +1967,7 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1556_0, lane0, lane1, lane2, 
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1556_0[0]) begin
+    if (port_1557_0[0]) begin
       n3 = n2[23:0];
     end
     if (rst) begin
@@ -1966,8 +1979,8 @@ module edge_int8_768_engine_reduce_sumsq(rst, port_1556_0, lane0, lane1, lane2, 
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
   assign sum = total;
-  assign accept = port_1556_0[0];
-  assign first = port_1556_0[1];
+  assign accept = port_1557_0[0];
+  assign first = port_1557_0[1];
 endmodule
 
 module edge_int8_768_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, total, aclk);

@@ -76,15 +76,15 @@ module ice40_log_256(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
-    .i__payload_56(i_gamma__payload),
+    .i__payload_57(i_gamma__payload),
     .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
-    .i__valid_60(s_axis_gamma_tvalid),
+    .i__valid_61(s_axis_gamma_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
-    .r_en_52(m_axis_tready),
+    .r_en_53(m_axis_tready),
     .rst(rst),
-    .saturated_84(saturated)
+    .saturated_85(saturated)
   );
   assign clear_18 = clear;
   assign framing_error_19 = framing_error;
@@ -112,17 +112,17 @@ module ice40_log_256(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_
   assign s_axis_gamma_tready = aresetn;
 endmodule
 
-module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_56, saturated_84, framing_error, aclk);
+module ice40_log_256_engine(i__valid, r_en_53, i__valid_61, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_57, saturated_85, framing_error, aclk);
   reg wake_1;
   initial wake_1 = 0;
   wire n1;
   wire n10;
-  wire n11;
-  wire n12;
+  wire [8:0] n11;
+  wire [8:0] n12;
   wire n13;
   wire n14;
-  wire [8:0] n15;
-  wire [8:0] n16;
+  wire n15;
+  wire n16;
   wire n17;
   wire n18;
   wire n19;
@@ -130,20 +130,20 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   wire n20;
   wire n21;
   wire n22;
-  wire n23;
+  wire [4:0] n23;
   wire [4:0] n24;
-  wire [4:0] n25;
-  wire [5:0] n26;
-  wire [3:0] n27;
+  wire [5:0] n25;
+  wire [3:0] n26;
+  wire n27;
   wire n28;
   wire n29;
   wire n3;
   wire n30;
   wire n31;
   wire n32;
-  wire n33;
+  wire [8:0] n33;
   wire [8:0] n34;
-  wire [8:0] n35;
+  wire n35;
   wire n36;
   wire n37;
   wire n38;
@@ -151,8 +151,8 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   wire n4;
   wire n40;
   wire n41;
-  wire n42;
-  reg [7:0] n43;
+  reg [7:0] n42;
+  reg n43;
   reg n44;
   reg [2:0] n45;
   reg [2:0] n46;
@@ -197,7 +197,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   output framing_error;
   reg framing_error;
   initial framing_error = 1'h0;
-  wire framing_error_87;
+  wire framing_error_88;
   wire [13:0] gamma_log;
   wire [13:0] gamma_log_0;
   wire gamma_negative;
@@ -206,23 +206,25 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   wire gamma_some_0;
   input [8:0] i__payload;
   wire [8:0] i__payload;
-  input [8:0] i__payload_56;
-  wire [8:0] i__payload_56;
-  wire [7:0] i__payload_56_data;
-  wire [7:0] i__payload_56_data_0;
-  wire i__payload_56_last;
+  input [8:0] i__payload_57;
+  wire [8:0] i__payload_57;
+  wire [7:0] i__payload_57_data;
+  wire [7:0] i__payload_57_data_0;
+  wire i__payload_57_last;
   wire [7:0] i__payload_data;
   wire [7:0] i__payload_data_0;
   wire i__payload_last;
   output i__ready;
   wire i__ready;
-  wire i__ready_59;
+  wire i__ready_60;
   input i__valid;
   wire i__valid;
-  input i__valid_60;
-  wire i__valid_60;
+  input i__valid_61;
+  wire i__valid_61;
   reg [7:0] i_beat;
   initial i_beat = 8'h00;
+  reg i_end;
+  initial i_end = 1'h0;
   wire [8:0] i_gamma__payload;
   wire [7:0] i_gamma__payload_data;
   wire [7:0] i_gamma__payload_data_0;
@@ -235,8 +237,8 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   initial i_skip = 1'h0;
   wire i_take;
   wire [15:0] inv;
-  reg [15:0] inv_32;
-  initial inv_32 = 16'h0000;
+  reg [15:0] inv_33;
+  initial inv_33 = 16'h0000;
   wire [14:0] lane0;
   wire limited;
   reg [2:0] marks_c1;
@@ -285,21 +287,21 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   reg [1:0] o_mark_c9;
   initial o_mark_c9 = 2'h0;
   wire [7:0] r_data;
-  wire [8:0] r_data_49;
-  wire [15:0] r_data_73;
+  wire [8:0] r_data_50;
+  wire [15:0] r_data_74;
   wire r_en;
-  input r_en_52;
-  wire r_en_52;
+  input r_en_53;
+  wire r_en_53;
   wire r_rdy;
-  wire r_rdy_51;
+  wire r_rdy_52;
   wire read;
   wire ready;
   input rst;
   wire rst;
   wire saturated;
-  output saturated_84;
-  reg saturated_84;
-  initial saturated_84 = 1'h0;
+  output saturated_85;
+  reg saturated_85;
+  initial saturated_85 = 1'h0;
   reg [15:0] scalars_c1;
   initial scalars_c1 = 16'h0000;
   wire [15:0] scalars_c2;
@@ -315,41 +317,42 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   initial solved_c5 = 1'h0;
   wire solved_c6;
   wire [22:0] sumsq;
-  wire [14:0] sumsq_20;
+  wire [14:0] sumsq_21;
   wire [22:0] total;
   wire [7:0] w_data;
-  wire [15:0] w_data_21;
-  wire [8:0] w_data_44;
+  wire [15:0] w_data_22;
+  wire [8:0] w_data_45;
   reg w_en;
   initial w_en = 1'h0;
-  wire w_en_47;
+  wire w_en_48;
   wire write;
   wire [7:0] x;
-  wire [7:0] x_34;
+  wire [7:0] x_35;
   wire [7:0] y;
-  assign n22 = o__valid & r_en_52;
-  assign n23 = n22 == o_issue;
-  assign n24 = o_credit - 1'h1;
-  assign n25 = o_credit + 1'h1;
-  assign n26 = o_issue ? { n24[4], n24 } : { 1'h0, n25 };
-  assign n27 = n23 ? o_credit : n26[3:0];
-  assign n28 = o__valid & r_en_52;
-  assign n29 = ~ n28;
-  assign n30 = o_credit == 1'h1;
-  assign n31 = o_issue & n30;
-  assign n32 = o_broke | n31;
-  assign n33 = n29 & n32;
-  assign n34 = o_beat + 1'h1;
-  assign n35 = o_end ? 9'h000 : n34;
-  assign n36 = ~ clear;
-  assign n37 = saturated_84 & n36;
-  assign n38 = n37 | limited;
-  assign n39 = ~ clear;
-  assign n40 = framing_error & n39;
-  assign n41 = | { framing_error_87, i_misframed };
-  assign n42 = n40 | n41;
+  assign n22 = n21 == o_issue;
+  assign n23 = o_credit - 1'h1;
+  assign n24 = o_credit + 1'h1;
+  assign n25 = o_issue ? { n23[4], n23 } : { 1'h0, n24 };
+  assign n26 = n22 ? o_credit : n25[3:0];
+  assign n27 = o__valid & r_en_53;
+  assign n28 = ~ n27;
+  assign n29 = o_credit == 1'h1;
+  assign n30 = o_issue & n29;
+  assign n31 = o_broke | n30;
+  assign n32 = n28 & n31;
+  assign n33 = o_beat + 1'h1;
+  assign n34 = o_end ? 9'h000 : n33;
+  assign n35 = ~ clear;
+  assign n36 = saturated_85 & n35;
+  assign n37 = n36 | limited;
+  assign n38 = ~ clear;
+  assign n39 = framing_error & n38;
+  assign n40 = | { framing_error_88, i_misframed };
+  assign n41 = n39 | n40;
   always @(posedge aclk)
-    i_beat <= n43;
+    i_beat <= n42;
+  always @(posedge aclk)
+    i_end <= n43;
   always @(posedge aclk)
     i_skip <= n44;
   always @(posedge aclk)
@@ -377,9 +380,9 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   always @(posedge aclk)
     o_beat <= n56;
   always @(posedge aclk)
-    scalars_c1 <= r_data_73;
+    scalars_c1 <= r_data_74;
   always @(posedge aclk)
-    inv_32 <= scalars_c1;
+    inv_33 <= scalars_c1;
   always @(posedge aclk)
     o_mark_c1 <= n57;
   always @(posedge aclk)
@@ -403,52 +406,52 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   always @(posedge aclk)
     o_mark_c11 <= n67;
   always @(posedge aclk)
-    saturated_84 <= n68;
+    saturated_85 <= n68;
   always @(posedge aclk)
     framing_error <= n69;
   assign i__ready = ready | i_skip;
   assign n1 = i__valid & i__ready;
   assign n2 = ~ i_skip;
   assign i_take = n1 & n2;
-  assign n3 = i_beat == 8'hff;
-  assign n4 = n3 != i__payload[8];
-  assign i_misframed = i_take & n4;
-  assign n5 = i_beat == 8'hff;
-  assign n6 = i_take & n5;
-  assign commit = n6 & i__payload[8];
-  assign n7 = ! i_beat;
-  assign n8 = i_beat == 8'hff;
-  assign n9 = i_take & n8;
-  assign n10 = n9 & i__payload[8];
-  assign n11 = ~ o_broke;
-  assign o_issue = r_rdy & n11;
+  assign n3 = i_end != i__payload[8];
+  assign i_misframed = i_take & n3;
+  assign n4 = i_take & i_end;
+  assign commit = n4 & i__payload[8];
+  assign n5 = ! i_beat;
+  assign n6 = i_take & i_end;
+  assign n7 = n6 & i__payload[8];
+  assign n8 = ~ o_broke;
+  assign o_issue = r_rdy & n8;
   assign o_end = o_beat == 8'hff;
   assign r_en = o_issue & o_end;
-  assign limited = o_mark_c11[0] & n12;
-  assign n13 = i_beat == 8'hff;
-  assign n14 = n13 | i__payload[8];
-  assign n15 = i_beat + 1'h1;
-  assign n16 = n14 ? 9'h000 : n15;
+  assign limited = o_mark_c11[0] & n9;
+  assign n10 = i_end | i__payload[8];
+  assign n11 = i_beat + 1'h1;
+  assign n12 = n10 ? 9'h000 : n11;
+  assign n13 = i_end | i__payload[8];
+  assign n14 = ~ n13;
+  assign n15 = i_beat == 8'hfe;
+  assign n16 = n14 & n15;
   assign n17 = i__valid & i__ready;
-  assign n18 = i_beat == 8'hff;
-  assign n19 = i_skip | n18;
-  assign n20 = ~ i__payload[8];
-  assign n21 = n19 & n20;
+  assign n18 = i_skip | i_end;
+  assign n19 = ~ i__payload[8];
+  assign n20 = n18 & n19;
+  assign n21 = o__valid & r_en_53;
   ice40_log_256_engine_apply apply (
     .aclk(aclk),
-    .inv(inv_32),
-    .port_1822_0(n70),
+    .inv(inv_33),
+    .port_1823_0(n70),
     .rst(rst),
     .saturated_95(saturated),
-    .x(x_34),
+    .x(x_35),
     .y_93(y)
   );
   ice40_log_256_engine_fifo fifo (
     .aclk(aclk),
-    .port_1713_0(o_mark_c11),
-    .port_1811_0(y),
+    .port_1714_0(o_mark_c11),
+    .port_1812_0(y),
     .r_data(o__payload),
-    .r_en(r_en_52),
+    .r_en(r_en_53),
     .r_rdy(o__valid),
     .rst(rst)
   );
@@ -460,17 +463,17 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   );
   ice40_log_256_engine_queue queue (
     .aclk(aclk),
-    .r_data(r_data_73),
+    .r_data(r_data_74),
     .r_en(r_en),
     .r_rdy(r_rdy),
     .rst(rst),
     .w_en(w_en),
-    .w_port__data(w_data_21)
+    .w_port__data(w_data_22)
   );
   ice40_log_256_engine_reduce_sumsq reduce_sumsq (
     .aclk(aclk),
     .lane0(lane0),
-    .port_1671_0(marks_c3[1:0]),
+    .port_1672_0(marks_c3[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -480,41 +483,51 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
     .drop(i_misframed),
     .port__data(i__payload[7:0]),
     .port__en_9(i_take),
-    .r_data(x_34),
+    .r_data(x_35),
     .read(o_issue),
     .ready(ready),
     .rst(rst)
   );
   ice40_log_256_engine_solver solver (
     .aclk(aclk),
-    .inv(w_data_21),
+    .inv(w_data_22),
     .rst(rst),
     .sumsq(sumsq)
   );
   ice40_log_256_engine_store_gamma store_gamma (
     .aclk(aclk),
-    .framing_error(framing_error_87),
+    .framing_error(framing_error_88),
     .gamma_data(n70),
-    .i__payload(i__payload_56),
-    .i__valid(i__valid_60),
+    .i__payload(i__payload_57),
+    .i__valid(i__valid_61),
     .port__addr(o_beat),
     .rst(rst)
   );
   always @* begin
     if (wake_1) begin end
-    n43 = i_beat;
+    n42 = i_beat;
     if (i_take) begin
-      n43 = n16[7:0];
+      n42 = n12[7:0];
     end
     if (rst) begin
-      n43 = 8'h00;
+      n42 = 8'h00;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n43 = i_end;
+    if (i_take) begin
+      n43 = n16;
+    end
+    if (rst) begin
+      n43 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
     n44 = i_skip;
     if (n17) begin
-      n44 = n21;
+      n44 = n20;
     end
     if (rst) begin
       n44 = 1'h0;
@@ -522,7 +535,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   end
   always @* begin
     if (wake_1) begin end
-    n45 = { n10, n7, i_take };
+    n45 = { n7, n5, i_take };
     if (rst) begin
       n45 = 3'h0;
     end
@@ -585,14 +598,14 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   end
   always @* begin
     if (wake_1) begin end
-    n54 = n27;
+    n54 = n26;
     if (rst) begin
       n54 = 4'hd;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n55 = n33;
+    n55 = n32;
     if (rst) begin
       n55 = 1'h0;
     end
@@ -601,7 +614,7 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
     if (wake_1) begin end
     n56 = o_beat;
     if (o_issue) begin
-      n56 = n35[7:0];
+      n56 = n34[7:0];
     end
     if (rst) begin
       n56 = 8'h00;
@@ -686,14 +699,14 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   end
   always @* begin
     if (wake_1) begin end
-    n68 = n38;
+    n68 = n37;
     if (rst) begin
       n68 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n69 = n42;
+    n69 = n41;
     if (rst) begin
       n69 = 1'h0;
     end
@@ -701,17 +714,17 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   assign write = i_take;
   assign w_data = i__payload[7:0];
   assign drop = i_misframed;
-  assign i_marks = { n10, n7, i_take };
+  assign i_marks = { n7, n5, i_take };
   assign x = i__payload[7:0];
   assign accept = marks_c3[0];
   assign first = marks_c3[1];
   assign total = sumsq;
-  assign sumsq_20 = lane0;
-  assign inv = w_data_21;
+  assign sumsq_21 = lane0;
+  assign inv = w_data_22;
   assign solved_c6 = w_en;
   assign read = o_issue;
-  assign scalars_c2 = inv_32;
-  assign r_data = x_34;
+  assign scalars_c2 = inv_33;
+  assign r_data = x_35;
   assign beat = o_beat;
   assign gamma_log = n70[13:0];
   assign gamma_log_0 = n70[13:0];
@@ -720,31 +733,31 @@ module ice40_log_256_engine(i__valid, r_en_52, i__valid_60, clear, rst, i__ready
   assign gamma_some = n70[15];
   assign gamma_some_0 = n70[15];
   assign o_mark = { o_end, o_issue };
-  assign w_data_44 = { o_mark_c11[1], y };
-  assign w_en_47 = o_mark_c11[0];
-  assign r_data_49 = o__payload;
-  assign r_rdy_51 = o__valid;
-  assign o__ready = r_en_52;
-  assign i_gamma__payload = i__payload_56;
+  assign w_data_45 = { o_mark_c11[1], y };
+  assign w_en_48 = o_mark_c11[0];
+  assign r_data_50 = o__payload;
+  assign r_rdy_52 = o__valid;
+  assign o__ready = r_en_53;
+  assign i_gamma__payload = i__payload_57;
   assign i_gamma__ready = 1'h1;
-  assign i__ready_59 = 1'h1;
-  assign i_gamma__valid = i__valid_60;
+  assign i__ready_60 = 1'h1;
+  assign i_gamma__valid = i__valid_61;
   assign i__payload_data = i__payload[7:0];
   assign i__payload_data_0 = i__payload[7:0];
   assign i__payload_last = i__payload[8];
   assign o__payload_data = o__payload[7:0];
   assign o__payload_data_0 = o__payload[7:0];
   assign o__payload_last = o__payload[8];
-  assign i__payload_56_data = i__payload_56[7:0];
-  assign i__payload_56_data_0 = i__payload_56[7:0];
-  assign i__payload_56_last = i__payload_56[8];
-  assign i_gamma__payload_data = i__payload_56[7:0];
-  assign i_gamma__payload_data_0 = i__payload_56[7:0];
-  assign i_gamma__payload_last = i__payload_56[8];
-  assign n12 = saturated;
+  assign i__payload_57_data = i__payload_57[7:0];
+  assign i__payload_57_data_0 = i__payload_57[7:0];
+  assign i__payload_57_last = i__payload_57[8];
+  assign i_gamma__payload_data = i__payload_57[7:0];
+  assign i_gamma__payload_data_0 = i__payload_57[7:0];
+  assign i_gamma__payload_last = i__payload_57[8];
+  assign n9 = saturated;
 endmodule
 
-module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1822_0, aclk);
+module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1823_0, aclk);
   wire [7:0] n1;
   wire [15:0] n10;
   wire [9:0] n100;
@@ -968,8 +981,8 @@ module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1822_0, 
   reg [15:0] log_y_c4;
   initial log_y_c4 = 16'h0000;
   wire [7:0] normalise18;
-  input [15:0] port_1822_0;
-  wire [15:0] port_1822_0;
+  input [15:0] port_1823_0;
+  wire [15:0] port_1823_0;
   wire [5:0] port__addr;
   wire [5:0] port__addr_57;
   wire [6:0] port__data;
@@ -1204,12 +1217,12 @@ module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1822_0, 
   end
   assign exp2_c0 = _1_;
   assign x_negative = $signed(x) < $signed(9'h000);
-  assign add7 = x_negative + port_1822_0[14];
+  assign add7 = x_negative + port_1823_0[14];
   assign n2 = $signed(x) < $signed(1'h0);
   assign n3 = - $signed(x);
   assign n4 = n2 ? n3 : { x[7], x };
   assign less12 = 8'h00 < n4[7:0];
-  assign select14 = port_1822_0[15] ? less12 : 1'h0;
+  assign select14 = port_1823_0[15] ? less12 : 1'h0;
   assign n6 = ~ { n4[7:0], 8'hff };
   assign n7 = ~ { n4[7:0], 8'hff };
   assign n8 = ~ { n4[7:0], 8'hff };
@@ -1372,7 +1385,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1822_0, 
   always @(posedge aclk)
     inv_c3 <= inv_c2;
   always @(posedge aclk)
-    gamma_log_c1 <= port_1822_0[13:0];
+    gamma_log_c1 <= port_1823_0[13:0];
   always @(posedge aclk)
     gamma_log_c2 <= gamma_log_c1;
   always @(posedge aclk)
@@ -1429,10 +1442,10 @@ module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1822_0, 
     y_93 <= n144[7:0];
   always @(posedge aclk)
     saturated_95 <= saturated;
-  assign gamma_negative = port_1822_0[14];
+  assign gamma_negative = port_1823_0[14];
   assign slice8 = add7[0];
   assign abs11 = n4[7:0];
-  assign gamma_some = port_1822_0[15];
+  assign gamma_some = port_1823_0[15];
   assign count = n6[1];
   assign count_10 = n15[3];
   assign count_11 = n24[5];
@@ -1478,7 +1491,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1822_0, 
   assign y = n144[7:0];
   assign y_c9 = y_93;
   assign saturated_c9 = saturated_95;
-  assign gamma_log = port_1822_0[13:0];
+  assign gamma_log = port_1823_0[13:0];
   assign n1 = 8'h00;
   assign n5 = 8'h00;
   assign n94 = { 3'h0, stage, 4'h0 };
@@ -1505,7 +1518,7 @@ module ice40_log_256_engine_apply(rst, inv, x, y_93, saturated_95, port_1822_0, 
   assign n133 = gone_82;
 endmodule
 
-module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1713_0, port_1811_0, aclk);
+module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1714_0, port_1812_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1534,10 +1547,10 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1713_0, port_181
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_1713_0;
-  wire [1:0] port_1713_0;
-  input [7:0] port_1811_0;
-  wire [7:0] port_1811_0;
+  input [1:0] port_1714_0;
+  wire [1:0] port_1714_0;
+  input [7:0] port_1812_0;
+  wire [7:0] port_1812_0;
   wire [3:0] produce;
   output [8:0] r_data;
   wire [8:0] r_data;
@@ -1562,13 +1575,13 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1713_0, port_181
   reg [8:0] storage [12:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1713_0[1], port_1811_0 };
+      storage[w_port__addr] <= { port_1714_0[1], port_1812_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'hd;
   assign r_rdy = | level;
-  assign w_port__en = port_1713_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1713_0[0];
+  assign w_port__en = port_1714_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1714_0[0];
   assign n2 = w_port__addr == 4'hc;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 5'h00 : n3;
@@ -1576,13 +1589,13 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1713_0, port_181
   assign n6 = r_port__addr == 4'hc;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 5'h00 : n7;
-  assign n9 = w_rdy & port_1713_0[0];
+  assign n9 = w_rdy & port_1714_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1713_0[0];
+  assign n15 = w_rdy & port_1714_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -1628,9 +1641,9 @@ module ice40_log_256_engine_fifo(r_en, rst, r_rdy, r_data, port_1713_0, port_181
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1713_0[1], port_1811_0 };
-  assign w_data = { port_1713_0[1], port_1811_0 };
-  assign w_en = port_1713_0[0];
+  assign w_port__data = { port_1714_0[1], port_1812_0 };
+  assign w_data = { port_1714_0[1], port_1812_0 };
+  assign w_en = port_1714_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
@@ -1949,7 +1962,7 @@ module ice40_log_256_engine_queue(rst, r_en, r_rdy, r_data, w_en, w_port__data, 
   assign r_port__data = r_data;
 endmodule
 
-module ice40_log_256_engine_reduce_sumsq(rst, port_1671_0, lane0, total, aclk);
+module ice40_log_256_engine_reduce_sumsq(rst, port_1672_0, lane0, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [23:0] n1;
@@ -1962,8 +1975,8 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1671_0, lane0, total, aclk);
   input [14:0] lane0;
   wire [14:0] lane0;
   wire [14:0] lane0_1;
-  input [1:0] port_1671_0;
-  wire [1:0] port_1671_0;
+  input [1:0] port_1672_0;
+  wire [1:0] port_1672_0;
   input rst;
   wire rst;
   wire [22:0] sum;
@@ -1972,13 +1985,13 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1671_0, lane0, total, aclk);
   initial total = 23'h000000;
   wire [14:0] total_8;
   assign n1 = total + lane0;
-  assign n2 = port_1671_0[1] ? { 9'h000, lane0 } : n1;
+  assign n2 = port_1672_0[1] ? { 9'h000, lane0 } : n1;
   always @(posedge aclk)
     total <= n3;
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1671_0[0]) begin
+    if (port_1672_0[0]) begin
       n3 = n2[22:0];
     end
     if (rst) begin
@@ -1987,8 +2000,8 @@ module ice40_log_256_engine_reduce_sumsq(rst, port_1671_0, lane0, total, aclk);
   end
   assign lane0_1 = lane0;
   assign sum = total;
-  assign accept = port_1671_0[0];
-  assign first = port_1671_0[1];
+  assign accept = port_1672_0[0];
+  assign first = port_1672_0[1];
   assign total_8 = lane0;
 endmodule
 

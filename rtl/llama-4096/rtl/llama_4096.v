@@ -121,13 +121,13 @@ module llama_4096(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tre
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
-    .i__payload_174(i_gamma__payload),
+    .i__payload_175(i_gamma__payload),
     .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
-    .i__valid_178(s_axis_gamma_tvalid),
+    .i__valid_179(s_axis_gamma_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
-    .r_en_155(m_axis_tready),
+    .r_en_156(m_axis_tready),
     .rst(rst),
     .saturated(saturated)
   );
@@ -232,17 +232,17 @@ module llama_4096(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tre
   assign s_axis_gamma_tready = aresetn;
 endmodule
 
-module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_174, saturated, framing_error, aclk);
+module llama_4096_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_175, saturated, framing_error, aclk);
   reg wake_1;
   initial wake_1 = 0;
   wire n1;
   wire n10;
-  wire n11;
-  wire n12;
+  wire [8:0] n11;
+  wire [8:0] n12;
   wire n13;
   wire n14;
-  wire [8:0] n15;
-  wire [8:0] n16;
+  wire n15;
+  wire n16;
   wire n17;
   wire n18;
   wire n19;
@@ -250,20 +250,20 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   wire n20;
   wire n21;
   wire n22;
-  wire n23;
+  wire [4:0] n23;
   wire [4:0] n24;
-  wire [4:0] n25;
-  wire [5:0] n26;
-  wire [3:0] n27;
+  wire [5:0] n25;
+  wire [3:0] n26;
+  wire n27;
   wire n28;
   wire n29;
   wire n3;
   wire n30;
   wire n31;
   wire n32;
-  wire n33;
+  wire [8:0] n33;
   wire [8:0] n34;
-  wire [8:0] n35;
+  wire n35;
   wire n36;
   wire n37;
   wire n38;
@@ -271,8 +271,8 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   wire n4;
   wire n40;
   wire n41;
-  wire n42;
-  reg [7:0] n43;
+  reg [7:0] n42;
+  reg n43;
   reg n44;
   reg [2:0] n45;
   reg [2:0] n46;
@@ -313,61 +313,61 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   output framing_error;
   reg framing_error;
   initial framing_error = 1'h0;
-  wire framing_error_201;
+  wire framing_error_202;
   wire [15:0] gamma_0;
-  wire [15:0] gamma_0_100;
+  wire [15:0] gamma_0_101;
   wire [15:0] gamma_1;
-  wire [15:0] gamma_1_102;
+  wire [15:0] gamma_1_103;
   wire [15:0] gamma_10;
-  wire [15:0] gamma_10_120;
+  wire [15:0] gamma_10_121;
   wire [15:0] gamma_11;
-  wire [15:0] gamma_11_122;
+  wire [15:0] gamma_11_123;
   wire [15:0] gamma_12;
-  wire [15:0] gamma_12_124;
+  wire [15:0] gamma_12_125;
   wire [15:0] gamma_13;
-  wire [15:0] gamma_13_126;
+  wire [15:0] gamma_13_127;
   wire [15:0] gamma_14;
-  wire [15:0] gamma_14_128;
+  wire [15:0] gamma_14_129;
   wire [15:0] gamma_15;
-  wire [15:0] gamma_15_130;
+  wire [15:0] gamma_15_131;
   wire [15:0] gamma_2;
-  wire [15:0] gamma_2_104;
+  wire [15:0] gamma_2_105;
   wire [15:0] gamma_3;
-  wire [15:0] gamma_3_106;
+  wire [15:0] gamma_3_107;
   wire [15:0] gamma_4;
-  wire [15:0] gamma_4_108;
+  wire [15:0] gamma_4_109;
   wire [15:0] gamma_5;
-  wire [15:0] gamma_5_110;
+  wire [15:0] gamma_5_111;
   wire [15:0] gamma_6;
-  wire [15:0] gamma_6_112;
+  wire [15:0] gamma_6_113;
   wire [15:0] gamma_7;
-  wire [15:0] gamma_7_114;
+  wire [15:0] gamma_7_115;
   wire [15:0] gamma_8;
-  wire [15:0] gamma_8_116;
+  wire [15:0] gamma_8_117;
   wire [15:0] gamma_9;
-  wire [15:0] gamma_9_118;
+  wire [15:0] gamma_9_119;
   input [256:0] i__payload;
   wire [256:0] i__payload;
-  input [256:0] i__payload_174;
-  wire [256:0] i__payload_174;
-  wire [255:0] i__payload_174_data;
-  wire [15:0] i__payload_174_data_0;
-  wire [15:0] i__payload_174_data_10;
-  wire [15:0] i__payload_174_data_11;
-  wire [15:0] i__payload_174_data_12;
-  wire [15:0] i__payload_174_data_13;
-  wire [15:0] i__payload_174_data_14;
-  wire [15:0] i__payload_174_data_15;
-  wire [15:0] i__payload_174_data_1;
-  wire [15:0] i__payload_174_data_2;
-  wire [15:0] i__payload_174_data_3;
-  wire [15:0] i__payload_174_data_4;
-  wire [15:0] i__payload_174_data_5;
-  wire [15:0] i__payload_174_data_6;
-  wire [15:0] i__payload_174_data_7;
-  wire [15:0] i__payload_174_data_8;
-  wire [15:0] i__payload_174_data_9;
-  wire i__payload_174_last;
+  input [256:0] i__payload_175;
+  wire [256:0] i__payload_175;
+  wire [255:0] i__payload_175_data;
+  wire [15:0] i__payload_175_data_0;
+  wire [15:0] i__payload_175_data_10;
+  wire [15:0] i__payload_175_data_11;
+  wire [15:0] i__payload_175_data_12;
+  wire [15:0] i__payload_175_data_13;
+  wire [15:0] i__payload_175_data_14;
+  wire [15:0] i__payload_175_data_15;
+  wire [15:0] i__payload_175_data_1;
+  wire [15:0] i__payload_175_data_2;
+  wire [15:0] i__payload_175_data_3;
+  wire [15:0] i__payload_175_data_4;
+  wire [15:0] i__payload_175_data_5;
+  wire [15:0] i__payload_175_data_6;
+  wire [15:0] i__payload_175_data_7;
+  wire [15:0] i__payload_175_data_8;
+  wire [15:0] i__payload_175_data_9;
+  wire i__payload_175_last;
   wire [255:0] i__payload_data;
   wire [15:0] i__payload_data_0;
   wire [15:0] i__payload_data_10;
@@ -388,13 +388,15 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   wire i__payload_last;
   output i__ready;
   wire i__ready;
-  wire i__ready_177;
+  wire i__ready_178;
   input i__valid;
   wire i__valid;
-  input i__valid_178;
-  wire i__valid_178;
+  input i__valid_179;
+  wire i__valid_179;
   reg [7:0] i_beat;
   initial i_beat = 8'h00;
+  reg i_end;
+  initial i_end = 1'h0;
   wire [256:0] i_gamma__payload;
   wire [255:0] i_gamma__payload_data;
   wire [15:0] i_gamma__payload_data_0;
@@ -422,9 +424,9 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   initial i_skip = 1'h0;
   wire i_take;
   wire [17:0] inv;
-  wire [17:0] inv_78;
+  wire [17:0] inv_79;
   wire [3:0] inv_exp;
-  wire [3:0] inv_exp_80;
+  wire [3:0] inv_exp_81;
   wire [30:0] lane0;
   wire [30:0] lane1;
   wire [30:0] lane10;
@@ -495,13 +497,13 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   reg [1:0] o_mark_c7;
   initial o_mark_c7 = 2'h0;
   wire [255:0] r_data;
-  wire [256:0] r_data_152;
-  wire [21:0] r_data_191;
+  wire [256:0] r_data_153;
+  wire [21:0] r_data_192;
   wire r_en;
-  input r_en_155;
-  wire r_en_155;
+  input r_en_156;
+  wire r_en_156;
   wire r_rdy;
-  wire r_rdy_154;
+  wire r_rdy_155;
   wire read;
   wire ready;
   input rst;
@@ -559,44 +561,44 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   wire [30:0] sumsq_9;
   wire [42:0] total;
   wire [255:0] w_data;
-  wire [256:0] w_data_132;
-  wire [21:0] w_data_66;
+  wire [256:0] w_data_133;
+  wire [21:0] w_data_67;
   reg w_en;
   initial w_en = 1'h0;
-  wire w_en_150;
+  wire w_en_151;
   wire write;
   wire [15:0] x_0;
-  wire [15:0] x_0_81;
+  wire [15:0] x_0_82;
   wire [15:0] x_1;
-  wire [15:0] x_1_83;
+  wire [15:0] x_1_84;
   wire [15:0] x_10;
-  wire [15:0] x_10_92;
+  wire [15:0] x_10_93;
   wire [15:0] x_11;
-  wire [15:0] x_11_93;
+  wire [15:0] x_11_94;
   wire [15:0] x_12;
-  wire [15:0] x_12_94;
+  wire [15:0] x_12_95;
   wire [15:0] x_13;
-  wire [15:0] x_13_95;
+  wire [15:0] x_13_96;
   wire [15:0] x_14;
-  wire [15:0] x_14_96;
+  wire [15:0] x_14_97;
   wire [15:0] x_15;
-  wire [15:0] x_15_97;
+  wire [15:0] x_15_98;
   wire [15:0] x_2;
-  wire [15:0] x_2_84;
+  wire [15:0] x_2_85;
   wire [15:0] x_3;
-  wire [15:0] x_3_85;
+  wire [15:0] x_3_86;
   wire [15:0] x_4;
-  wire [15:0] x_4_86;
+  wire [15:0] x_4_87;
   wire [15:0] x_5;
-  wire [15:0] x_5_87;
+  wire [15:0] x_5_88;
   wire [15:0] x_6;
-  wire [15:0] x_6_88;
+  wire [15:0] x_6_89;
   wire [15:0] x_7;
-  wire [15:0] x_7_89;
+  wire [15:0] x_7_90;
   wire [15:0] x_8;
-  wire [15:0] x_8_90;
+  wire [15:0] x_8_91;
   wire [15:0] x_9;
-  wire [15:0] x_9_91;
+  wire [15:0] x_9_92;
   wire [15:0] y_0;
   wire [15:0] y_1;
   wire [15:0] y_10;
@@ -613,25 +615,26 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   wire [15:0] y_7;
   wire [15:0] y_8;
   wire [15:0] y_9;
-  assign n26 = o_issue ? { n24[4], n24 } : { 1'h0, n25 };
-  assign n27 = n23 ? o_credit : n26[3:0];
-  assign n28 = o__valid & r_en_155;
-  assign n29 = ~ n28;
-  assign n30 = o_credit == 1'h1;
-  assign n31 = o_issue & n30;
-  assign n32 = o_broke | n31;
-  assign n33 = n29 & n32;
-  assign n34 = o_beat + 1'h1;
-  assign n35 = o_end ? 9'h000 : n34;
-  assign n36 = ~ clear;
-  assign n37 = saturated & n36;
-  assign n38 = n37 | limited;
-  assign n39 = ~ clear;
-  assign n40 = framing_error & n39;
-  assign n41 = | { framing_error_201, i_misframed };
-  assign n42 = n40 | n41;
+  assign n26 = n22 ? o_credit : n25[3:0];
+  assign n27 = o__valid & r_en_156;
+  assign n28 = ~ n27;
+  assign n29 = o_credit == 1'h1;
+  assign n30 = o_issue & n29;
+  assign n31 = o_broke | n30;
+  assign n32 = n28 & n31;
+  assign n33 = o_beat + 1'h1;
+  assign n34 = o_end ? 9'h000 : n33;
+  assign n35 = ~ clear;
+  assign n36 = saturated & n35;
+  assign n37 = n36 | limited;
+  assign n38 = ~ clear;
+  assign n39 = framing_error & n38;
+  assign n40 = | { framing_error_202, i_misframed };
+  assign n41 = n39 | n40;
   always @(posedge aclk)
-    i_beat <= n43;
+    i_beat <= n42;
+  always @(posedge aclk)
+    i_end <= n43;
   always @(posedge aclk)
     i_skip <= n44;
   always @(posedge aclk)
@@ -659,7 +662,7 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   always @(posedge aclk)
     o_beat <= n56;
   always @(posedge aclk)
-    scalars_c1 <= r_data_191;
+    scalars_c1 <= r_data_192;
   always @(posedge aclk)
     scalars_c2 <= scalars_c1;
   always @(posedge aclk)
@@ -684,40 +687,40 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   assign n1 = i__valid & i__ready;
   assign n2 = ~ i_skip;
   assign i_take = n1 & n2;
-  assign n3 = i_beat == 8'hff;
-  assign n4 = n3 != i__payload[256];
-  assign i_misframed = i_take & n4;
-  assign n5 = i_beat == 8'hff;
-  assign n6 = i_take & n5;
-  assign commit = n6 & i__payload[256];
-  assign n7 = ! i_beat;
-  assign n8 = i_beat == 8'hff;
-  assign n9 = i_take & n8;
-  assign n10 = n9 & i__payload[256];
-  assign n11 = ~ o_broke;
-  assign o_issue = r_rdy & n11;
+  assign n3 = i_end != i__payload[256];
+  assign i_misframed = i_take & n3;
+  assign n4 = i_take & i_end;
+  assign commit = n4 & i__payload[256];
+  assign n5 = ! i_beat;
+  assign n6 = i_take & i_end;
+  assign n7 = n6 & i__payload[256];
+  assign n8 = ~ o_broke;
+  assign o_issue = r_rdy & n8;
   assign o_end = o_beat == 8'hff;
   assign r_en = o_issue & o_end;
-  assign n12 = | { saturated_15, saturated_14, saturated_13, saturated_12, saturated_11, saturated_10, saturated_9, saturated_8, saturated_7, saturated_6, saturated_5, saturated_4, saturated_3, saturated_2, saturated_1, saturated_0 };
-  assign limited = o_mark_c7[0] & n12;
-  assign n13 = i_beat == 8'hff;
-  assign n14 = n13 | i__payload[256];
-  assign n15 = i_beat + 1'h1;
-  assign n16 = n14 ? 9'h000 : n15;
+  assign n9 = | { saturated_15, saturated_14, saturated_13, saturated_12, saturated_11, saturated_10, saturated_9, saturated_8, saturated_7, saturated_6, saturated_5, saturated_4, saturated_3, saturated_2, saturated_1, saturated_0 };
+  assign limited = o_mark_c7[0] & n9;
+  assign n10 = i_end | i__payload[256];
+  assign n11 = i_beat + 1'h1;
+  assign n12 = n10 ? 9'h000 : n11;
+  assign n13 = i_end | i__payload[256];
+  assign n14 = ~ n13;
+  assign n15 = i_beat == 8'hfe;
+  assign n16 = n14 & n15;
   assign n17 = i__valid & i__ready;
-  assign n18 = i_beat == 8'hff;
-  assign n19 = i_skip | n18;
-  assign n20 = ~ i__payload[256];
-  assign n21 = n19 & n20;
-  assign n22 = o__valid & r_en_155;
-  assign n23 = n22 == o_issue;
-  assign n24 = o_credit - 1'h1;
-  assign n25 = o_credit + 1'h1;
+  assign n18 = i_skip | i_end;
+  assign n19 = ~ i__payload[256];
+  assign n20 = n18 & n19;
+  assign n21 = o__valid & r_en_156;
+  assign n22 = n21 == o_issue;
+  assign n23 = o_credit - 1'h1;
+  assign n24 = o_credit + 1'h1;
+  assign n25 = o_issue ? { n23[4], n23 } : { 1'h0, n24 };
   llama_4096_engine_apply apply (
     .aclk(aclk),
-    .port_2394_0(scalars_c2),
-    .port_2415_0(r_data),
-    .port_2661_0(n66),
+    .port_2395_0(scalars_c2),
+    .port_2416_0(r_data),
+    .port_2662_0(n66),
     .rst(rst),
     .saturated_0_c5(saturated_0),
     .saturated_10_c5(saturated_10),
@@ -754,25 +757,25 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   );
   llama_4096_engine_fifo fifo (
     .aclk(aclk),
-    .port_2408_0(o_mark_c7),
-    .port_2620_0(y_0),
-    .port_2621_0(y_1),
-    .port_2622_0(y_2),
-    .port_2623_0(y_3),
-    .port_2624_0(y_4),
-    .port_2625_0(y_5),
-    .port_2626_0(y_6),
-    .port_2627_0(y_7),
-    .port_2628_0(y_8),
-    .port_2629_0(y_9),
-    .port_2630_0(y_10),
-    .port_2631_0(y_11),
-    .port_2632_0(y_12),
-    .port_2633_0(y_13),
-    .port_2634_0(y_14),
-    .port_2635_0(y_15),
+    .port_2409_0(o_mark_c7),
+    .port_2621_0(y_0),
+    .port_2622_0(y_1),
+    .port_2623_0(y_2),
+    .port_2624_0(y_3),
+    .port_2625_0(y_4),
+    .port_2626_0(y_5),
+    .port_2627_0(y_6),
+    .port_2628_0(y_7),
+    .port_2629_0(y_8),
+    .port_2630_0(y_9),
+    .port_2631_0(y_10),
+    .port_2632_0(y_11),
+    .port_2633_0(y_12),
+    .port_2634_0(y_13),
+    .port_2635_0(y_14),
+    .port_2636_0(y_15),
     .r_data(o__payload),
-    .r_en(r_en_155),
+    .r_en(r_en_156),
     .r_rdy(o__valid),
     .rst(rst)
   );
@@ -794,14 +797,14 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
     .mul1_7(lane7),
     .mul1_8(lane8),
     .mul1_9(lane9),
-    .port_2361_0(i__payload[255:0]),
+    .port_2360_0(i__payload[255:0]),
     .rst(rst)
   );
   llama_4096_engine_queue queue (
     .aclk(aclk),
-    .port_2455_0(inv),
-    .port_2459_0(inv_exp),
-    .r_data(r_data_191),
+    .port_2456_0(inv),
+    .port_2460_0(inv_exp),
+    .r_data(r_data_192),
     .r_en(r_en),
     .r_rdy(r_rdy),
     .rst(rst),
@@ -825,7 +828,7 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
     .lane7(lane7),
     .lane8(lane8),
     .lane9(lane9),
-    .port_2374_0(marks_c3[1:0]),
+    .port_2375_0(marks_c3[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -849,28 +852,38 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   );
   llama_4096_engine_store_gamma store_gamma (
     .aclk(aclk),
-    .framing_error(framing_error_201),
+    .framing_error(framing_error_202),
     .gamma_data(n66),
-    .i__payload(i__payload_174),
-    .i__valid(i__valid_178),
+    .i__payload(i__payload_175),
+    .i__valid(i__valid_179),
     .port__addr(o_beat),
     .rst(rst)
   );
   always @* begin
     if (wake_1) begin end
-    n43 = i_beat;
+    n42 = i_beat;
     if (i_take) begin
-      n43 = n16[7:0];
+      n42 = n12[7:0];
     end
     if (rst) begin
-      n43 = 8'h00;
+      n42 = 8'h00;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n43 = i_end;
+    if (i_take) begin
+      n43 = n16;
+    end
+    if (rst) begin
+      n43 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
     n44 = i_skip;
     if (n17) begin
-      n44 = n21;
+      n44 = n20;
     end
     if (rst) begin
       n44 = 1'h0;
@@ -878,7 +891,7 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   end
   always @* begin
     if (wake_1) begin end
-    n45 = { n10, n7, i_take };
+    n45 = { n7, n5, i_take };
     if (rst) begin
       n45 = 3'h0;
     end
@@ -941,14 +954,14 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   end
   always @* begin
     if (wake_1) begin end
-    n54 = n27;
+    n54 = n26;
     if (rst) begin
       n54 = 4'h9;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n55 = n33;
+    n55 = n32;
     if (rst) begin
       n55 = 1'h0;
     end
@@ -957,7 +970,7 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
     if (wake_1) begin end
     n56 = o_beat;
     if (o_issue) begin
-      n56 = n35[7:0];
+      n56 = n34[7:0];
     end
     if (rst) begin
       n56 = 8'h00;
@@ -1014,14 +1027,14 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   end
   always @* begin
     if (wake_1) begin end
-    n64 = n38;
+    n64 = n37;
     if (rst) begin
       n64 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n65 = n42;
+    n65 = n41;
     if (rst) begin
       n65 = 1'h0;
     end
@@ -1029,7 +1042,7 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   assign write = i_take;
   assign w_data = i__payload[255:0];
   assign drop = i_misframed;
-  assign i_marks = { n10, n7, i_take };
+  assign i_marks = { n7, n5, i_take };
   assign x_0 = i__payload[15:0];
   assign x_1 = i__payload[31:16];
   assign x_2 = i__payload[47:32];
@@ -1065,70 +1078,70 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   assign sumsq_13 = lane13;
   assign sumsq_14 = lane14;
   assign sumsq_15 = lane15;
-  assign w_data_66 = { inv_exp, inv };
+  assign w_data_67 = { inv_exp, inv };
   assign solved_c6 = w_en;
   assign read = o_issue;
-  assign inv_78 = scalars_c2[17:0];
-  assign inv_exp_80 = scalars_c2[21:18];
-  assign x_0_81 = r_data[15:0];
-  assign x_1_83 = r_data[31:16];
-  assign x_2_84 = r_data[47:32];
-  assign x_3_85 = r_data[63:48];
-  assign x_4_86 = r_data[79:64];
-  assign x_5_87 = r_data[95:80];
-  assign x_6_88 = r_data[111:96];
-  assign x_7_89 = r_data[127:112];
-  assign x_8_90 = r_data[143:128];
-  assign x_9_91 = r_data[159:144];
-  assign x_10_92 = r_data[175:160];
-  assign x_11_93 = r_data[191:176];
-  assign x_12_94 = r_data[207:192];
-  assign x_13_95 = r_data[223:208];
-  assign x_14_96 = r_data[239:224];
-  assign x_15_97 = r_data[255:240];
+  assign inv_79 = scalars_c2[17:0];
+  assign inv_exp_81 = scalars_c2[21:18];
+  assign x_0_82 = r_data[15:0];
+  assign x_1_84 = r_data[31:16];
+  assign x_2_85 = r_data[47:32];
+  assign x_3_86 = r_data[63:48];
+  assign x_4_87 = r_data[79:64];
+  assign x_5_88 = r_data[95:80];
+  assign x_6_89 = r_data[111:96];
+  assign x_7_90 = r_data[127:112];
+  assign x_8_91 = r_data[143:128];
+  assign x_9_92 = r_data[159:144];
+  assign x_10_93 = r_data[175:160];
+  assign x_11_94 = r_data[191:176];
+  assign x_12_95 = r_data[207:192];
+  assign x_13_96 = r_data[223:208];
+  assign x_14_97 = r_data[239:224];
+  assign x_15_98 = r_data[255:240];
   assign beat = o_beat;
   assign gamma_0 = n66[15:0];
-  assign gamma_0_100 = n66[15:0];
+  assign gamma_0_101 = n66[15:0];
   assign gamma_1 = n66[31:16];
-  assign gamma_1_102 = n66[31:16];
+  assign gamma_1_103 = n66[31:16];
   assign gamma_2 = n66[47:32];
-  assign gamma_2_104 = n66[47:32];
+  assign gamma_2_105 = n66[47:32];
   assign gamma_3 = n66[63:48];
-  assign gamma_3_106 = n66[63:48];
+  assign gamma_3_107 = n66[63:48];
   assign gamma_4 = n66[79:64];
-  assign gamma_4_108 = n66[79:64];
+  assign gamma_4_109 = n66[79:64];
   assign gamma_5 = n66[95:80];
-  assign gamma_5_110 = n66[95:80];
+  assign gamma_5_111 = n66[95:80];
   assign gamma_6 = n66[111:96];
-  assign gamma_6_112 = n66[111:96];
+  assign gamma_6_113 = n66[111:96];
   assign gamma_7 = n66[127:112];
-  assign gamma_7_114 = n66[127:112];
+  assign gamma_7_115 = n66[127:112];
   assign gamma_8 = n66[143:128];
-  assign gamma_8_116 = n66[143:128];
+  assign gamma_8_117 = n66[143:128];
   assign gamma_9 = n66[159:144];
-  assign gamma_9_118 = n66[159:144];
+  assign gamma_9_119 = n66[159:144];
   assign gamma_10 = n66[175:160];
-  assign gamma_10_120 = n66[175:160];
+  assign gamma_10_121 = n66[175:160];
   assign gamma_11 = n66[191:176];
-  assign gamma_11_122 = n66[191:176];
+  assign gamma_11_123 = n66[191:176];
   assign gamma_12 = n66[207:192];
-  assign gamma_12_124 = n66[207:192];
+  assign gamma_12_125 = n66[207:192];
   assign gamma_13 = n66[223:208];
-  assign gamma_13_126 = n66[223:208];
+  assign gamma_13_127 = n66[223:208];
   assign gamma_14 = n66[239:224];
-  assign gamma_14_128 = n66[239:224];
+  assign gamma_14_129 = n66[239:224];
   assign gamma_15 = n66[255:240];
-  assign gamma_15_130 = n66[255:240];
+  assign gamma_15_131 = n66[255:240];
   assign o_mark = { o_end, o_issue };
-  assign w_data_132 = { o_mark_c7[1], y_15, y_14, y_13, y_12, y_11, y_10, y_9, y_8, y_7, y_6, y_5, y_4, y_3, y_2, y_1, y_0 };
-  assign w_en_150 = o_mark_c7[0];
-  assign r_data_152 = o__payload;
-  assign r_rdy_154 = o__valid;
-  assign o__ready = r_en_155;
-  assign i_gamma__payload = i__payload_174;
+  assign w_data_133 = { o_mark_c7[1], y_15, y_14, y_13, y_12, y_11, y_10, y_9, y_8, y_7, y_6, y_5, y_4, y_3, y_2, y_1, y_0 };
+  assign w_en_151 = o_mark_c7[0];
+  assign r_data_153 = o__payload;
+  assign r_rdy_155 = o__valid;
+  assign o__ready = r_en_156;
+  assign i_gamma__payload = i__payload_175;
   assign i_gamma__ready = 1'h1;
-  assign i__ready_177 = 1'h1;
-  assign i_gamma__valid = i__valid_178;
+  assign i__ready_178 = 1'h1;
+  assign i_gamma__valid = i__valid_179;
   assign i__payload_data = i__payload[255:0];
   assign i__payload_data_0 = i__payload[15:0];
   assign i__payload_data_1 = i__payload[31:16];
@@ -1165,46 +1178,46 @@ module llama_4096_engine(i__valid, r_en_155, i__valid_178, clear, rst, i__ready,
   assign o__payload_data_14 = o__payload[239:224];
   assign o__payload_data_15 = o__payload[255:240];
   assign o__payload_last = o__payload[256];
-  assign i__payload_174_data = i__payload_174[255:0];
-  assign i__payload_174_data_0 = i__payload_174[15:0];
-  assign i__payload_174_data_1 = i__payload_174[31:16];
-  assign i__payload_174_data_2 = i__payload_174[47:32];
-  assign i__payload_174_data_3 = i__payload_174[63:48];
-  assign i__payload_174_data_4 = i__payload_174[79:64];
-  assign i__payload_174_data_5 = i__payload_174[95:80];
-  assign i__payload_174_data_6 = i__payload_174[111:96];
-  assign i__payload_174_data_7 = i__payload_174[127:112];
-  assign i__payload_174_data_8 = i__payload_174[143:128];
-  assign i__payload_174_data_9 = i__payload_174[159:144];
-  assign i__payload_174_data_10 = i__payload_174[175:160];
-  assign i__payload_174_data_11 = i__payload_174[191:176];
-  assign i__payload_174_data_12 = i__payload_174[207:192];
-  assign i__payload_174_data_13 = i__payload_174[223:208];
-  assign i__payload_174_data_14 = i__payload_174[239:224];
-  assign i__payload_174_data_15 = i__payload_174[255:240];
-  assign i__payload_174_last = i__payload_174[256];
-  assign i_gamma__payload_data = i__payload_174[255:0];
-  assign i_gamma__payload_data_0 = i__payload_174[15:0];
-  assign i_gamma__payload_data_1 = i__payload_174[31:16];
-  assign i_gamma__payload_data_2 = i__payload_174[47:32];
-  assign i_gamma__payload_data_3 = i__payload_174[63:48];
-  assign i_gamma__payload_data_4 = i__payload_174[79:64];
-  assign i_gamma__payload_data_5 = i__payload_174[95:80];
-  assign i_gamma__payload_data_6 = i__payload_174[111:96];
-  assign i_gamma__payload_data_7 = i__payload_174[127:112];
-  assign i_gamma__payload_data_8 = i__payload_174[143:128];
-  assign i_gamma__payload_data_9 = i__payload_174[159:144];
-  assign i_gamma__payload_data_10 = i__payload_174[175:160];
-  assign i_gamma__payload_data_11 = i__payload_174[191:176];
-  assign i_gamma__payload_data_12 = i__payload_174[207:192];
-  assign i_gamma__payload_data_13 = i__payload_174[223:208];
-  assign i_gamma__payload_data_14 = i__payload_174[239:224];
-  assign i_gamma__payload_data_15 = i__payload_174[255:240];
-  assign i_gamma__payload_last = i__payload_174[256];
+  assign i__payload_175_data = i__payload_175[255:0];
+  assign i__payload_175_data_0 = i__payload_175[15:0];
+  assign i__payload_175_data_1 = i__payload_175[31:16];
+  assign i__payload_175_data_2 = i__payload_175[47:32];
+  assign i__payload_175_data_3 = i__payload_175[63:48];
+  assign i__payload_175_data_4 = i__payload_175[79:64];
+  assign i__payload_175_data_5 = i__payload_175[95:80];
+  assign i__payload_175_data_6 = i__payload_175[111:96];
+  assign i__payload_175_data_7 = i__payload_175[127:112];
+  assign i__payload_175_data_8 = i__payload_175[143:128];
+  assign i__payload_175_data_9 = i__payload_175[159:144];
+  assign i__payload_175_data_10 = i__payload_175[175:160];
+  assign i__payload_175_data_11 = i__payload_175[191:176];
+  assign i__payload_175_data_12 = i__payload_175[207:192];
+  assign i__payload_175_data_13 = i__payload_175[223:208];
+  assign i__payload_175_data_14 = i__payload_175[239:224];
+  assign i__payload_175_data_15 = i__payload_175[255:240];
+  assign i__payload_175_last = i__payload_175[256];
+  assign i_gamma__payload_data = i__payload_175[255:0];
+  assign i_gamma__payload_data_0 = i__payload_175[15:0];
+  assign i_gamma__payload_data_1 = i__payload_175[31:16];
+  assign i_gamma__payload_data_2 = i__payload_175[47:32];
+  assign i_gamma__payload_data_3 = i__payload_175[63:48];
+  assign i_gamma__payload_data_4 = i__payload_175[79:64];
+  assign i_gamma__payload_data_5 = i__payload_175[95:80];
+  assign i_gamma__payload_data_6 = i__payload_175[111:96];
+  assign i_gamma__payload_data_7 = i__payload_175[127:112];
+  assign i_gamma__payload_data_8 = i__payload_175[143:128];
+  assign i_gamma__payload_data_9 = i__payload_175[159:144];
+  assign i_gamma__payload_data_10 = i__payload_175[175:160];
+  assign i_gamma__payload_data_11 = i__payload_175[191:176];
+  assign i_gamma__payload_data_12 = i__payload_175[207:192];
+  assign i_gamma__payload_data_13 = i__payload_175[223:208];
+  assign i_gamma__payload_data_14 = i__payload_175[239:224];
+  assign i_gamma__payload_data_15 = i__payload_175[255:240];
+  assign i_gamma__payload_last = i__payload_175[256];
 endmodule
 
-module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, y_8_c5, y_9_c5, y_10_c5, y_11_c5, y_12_c5, y_13_c5, y_14_c5, y_15_c5, saturated_0_c5, saturated_1_c5
-, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, saturated_8_c5, saturated_9_c5, saturated_10_c5, saturated_11_c5, saturated_12_c5, saturated_13_c5, saturated_14_c5, saturated_15_c5, port_2661_0, aclk);
+module llama_4096_engine_apply(rst, port_2395_0, port_2416_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, y_8_c5, y_9_c5, y_10_c5, y_11_c5, y_12_c5, y_13_c5, y_14_c5, y_15_c5, saturated_0_c5, saturated_1_c5
+, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, saturated_8_c5, saturated_9_c5, saturated_10_c5, saturated_11_c5, saturated_12_c5, saturated_13_c5, saturated_14_c5, saturated_15_c5, port_2662_0, aclk);
   wire [33:0] n1;
   wire [34:0] n10;
   wire [16:0] n100;
@@ -2395,12 +2408,12 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   initial mul7_9_s1_0_1 = 49'h0000000000000;
   reg [50:0] mul7_9_s1_0_2;
   initial mul7_9_s1_0_2 = 51'h0000000000000;
-  input [21:0] port_2394_0;
-  wire [21:0] port_2394_0;
-  input [255:0] port_2415_0;
-  wire [255:0] port_2415_0;
-  input [255:0] port_2661_0;
-  wire [255:0] port_2661_0;
+  input [21:0] port_2395_0;
+  wire [21:0] port_2395_0;
+  input [255:0] port_2416_0;
+  wire [255:0] port_2416_0;
+  input [255:0] port_2662_0;
+  wire [255:0] port_2662_0;
   wire [34:0] product_0;
   reg [34:0] product_0_s1_0_0;
   initial product_0_s1_0_0 = 35'h000000000;
@@ -3356,73 +3369,73 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     product_0_s1_0_0 <= n2;
   always @(posedge aclk)
-    product_0_s1_0_1 <= port_2415_0[15:0];
+    product_0_s1_0_1 <= port_2416_0[15:0];
   always @(posedge aclk)
     product_1_s1_0_0 <= n4;
   always @(posedge aclk)
-    product_1_s1_0_1 <= port_2415_0[31:16];
+    product_1_s1_0_1 <= port_2416_0[31:16];
   always @(posedge aclk)
     product_2_s1_0_0 <= n6;
   always @(posedge aclk)
-    product_2_s1_0_1 <= port_2415_0[47:32];
+    product_2_s1_0_1 <= port_2416_0[47:32];
   always @(posedge aclk)
     product_3_s1_0_0 <= n8;
   always @(posedge aclk)
-    product_3_s1_0_1 <= port_2415_0[63:48];
+    product_3_s1_0_1 <= port_2416_0[63:48];
   always @(posedge aclk)
     product_4_s1_0_0 <= n10;
   always @(posedge aclk)
-    product_4_s1_0_1 <= port_2415_0[79:64];
+    product_4_s1_0_1 <= port_2416_0[79:64];
   always @(posedge aclk)
     product_5_s1_0_0 <= n12;
   always @(posedge aclk)
-    product_5_s1_0_1 <= port_2415_0[95:80];
+    product_5_s1_0_1 <= port_2416_0[95:80];
   always @(posedge aclk)
     product_6_s1_0_0 <= n14;
   always @(posedge aclk)
-    product_6_s1_0_1 <= port_2415_0[111:96];
+    product_6_s1_0_1 <= port_2416_0[111:96];
   always @(posedge aclk)
     product_7_s1_0_0 <= n16;
   always @(posedge aclk)
-    product_7_s1_0_1 <= port_2415_0[127:112];
+    product_7_s1_0_1 <= port_2416_0[127:112];
   always @(posedge aclk)
     product_8_s1_0_0 <= n18;
   always @(posedge aclk)
-    product_8_s1_0_1 <= port_2415_0[143:128];
+    product_8_s1_0_1 <= port_2416_0[143:128];
   always @(posedge aclk)
     product_9_s1_0_0 <= n20;
   always @(posedge aclk)
-    product_9_s1_0_1 <= port_2415_0[159:144];
+    product_9_s1_0_1 <= port_2416_0[159:144];
   always @(posedge aclk)
     product_10_s1_0_0 <= n22;
   always @(posedge aclk)
-    product_10_s1_0_1 <= port_2415_0[175:160];
+    product_10_s1_0_1 <= port_2416_0[175:160];
   always @(posedge aclk)
     product_11_s1_0_0 <= n24;
   always @(posedge aclk)
-    product_11_s1_0_1 <= port_2415_0[191:176];
+    product_11_s1_0_1 <= port_2416_0[191:176];
   always @(posedge aclk)
     product_12_s1_0_0 <= n26;
   always @(posedge aclk)
-    product_12_s1_0_1 <= port_2415_0[207:192];
+    product_12_s1_0_1 <= port_2416_0[207:192];
   always @(posedge aclk)
     product_13_s1_0_0 <= n28;
   always @(posedge aclk)
-    product_13_s1_0_1 <= port_2415_0[223:208];
+    product_13_s1_0_1 <= port_2416_0[223:208];
   always @(posedge aclk)
     product_14_s1_0_0 <= n30;
   always @(posedge aclk)
-    product_14_s1_0_1 <= port_2415_0[239:224];
+    product_14_s1_0_1 <= port_2416_0[239:224];
   always @(posedge aclk)
     product_15_s1_0_0 <= n32;
   always @(posedge aclk)
-    product_15_s1_0_1 <= port_2415_0[255:240];
+    product_15_s1_0_1 <= port_2416_0[255:240];
   always @(posedge aclk)
-    inv_exp_c1 <= port_2394_0[21:18];
+    inv_exp_c1 <= port_2395_0[21:18];
   always @(posedge aclk)
     unit_0_c2 <= n256[19:0];
   always @(posedge aclk)
-    gamma_0_c1 <= port_2661_0[15:0];
+    gamma_0_c1 <= port_2662_0[15:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -3434,7 +3447,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_1_c2 <= n272[19:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_2661_0[31:16];
+    gamma_1_c1 <= port_2662_0[31:16];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -3446,7 +3459,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_2_c2 <= n288[19:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_2661_0[47:32];
+    gamma_2_c1 <= port_2662_0[47:32];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -3458,7 +3471,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_3_c2 <= n304[19:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_2661_0[63:48];
+    gamma_3_c1 <= port_2662_0[63:48];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -3470,7 +3483,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_4_c2 <= n320[19:0];
   always @(posedge aclk)
-    gamma_4_c1 <= port_2661_0[79:64];
+    gamma_4_c1 <= port_2662_0[79:64];
   always @(posedge aclk)
     gamma_4_c2 <= gamma_4_c1;
   always @(posedge aclk)
@@ -3482,7 +3495,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_5_c2 <= n336[19:0];
   always @(posedge aclk)
-    gamma_5_c1 <= port_2661_0[95:80];
+    gamma_5_c1 <= port_2662_0[95:80];
   always @(posedge aclk)
     gamma_5_c2 <= gamma_5_c1;
   always @(posedge aclk)
@@ -3494,7 +3507,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_6_c2 <= n352[19:0];
   always @(posedge aclk)
-    gamma_6_c1 <= port_2661_0[111:96];
+    gamma_6_c1 <= port_2662_0[111:96];
   always @(posedge aclk)
     gamma_6_c2 <= gamma_6_c1;
   always @(posedge aclk)
@@ -3506,7 +3519,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_7_c2 <= n368[19:0];
   always @(posedge aclk)
-    gamma_7_c1 <= port_2661_0[127:112];
+    gamma_7_c1 <= port_2662_0[127:112];
   always @(posedge aclk)
     gamma_7_c2 <= gamma_7_c1;
   always @(posedge aclk)
@@ -3518,7 +3531,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_8_c2 <= n384[19:0];
   always @(posedge aclk)
-    gamma_8_c1 <= port_2661_0[143:128];
+    gamma_8_c1 <= port_2662_0[143:128];
   always @(posedge aclk)
     gamma_8_c2 <= gamma_8_c1;
   always @(posedge aclk)
@@ -3530,7 +3543,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_9_c2 <= n400[19:0];
   always @(posedge aclk)
-    gamma_9_c1 <= port_2661_0[159:144];
+    gamma_9_c1 <= port_2662_0[159:144];
   always @(posedge aclk)
     gamma_9_c2 <= gamma_9_c1;
   always @(posedge aclk)
@@ -3542,7 +3555,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_10_c2 <= n416[19:0];
   always @(posedge aclk)
-    gamma_10_c1 <= port_2661_0[175:160];
+    gamma_10_c1 <= port_2662_0[175:160];
   always @(posedge aclk)
     gamma_10_c2 <= gamma_10_c1;
   always @(posedge aclk)
@@ -3554,7 +3567,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_11_c2 <= n432[19:0];
   always @(posedge aclk)
-    gamma_11_c1 <= port_2661_0[191:176];
+    gamma_11_c1 <= port_2662_0[191:176];
   always @(posedge aclk)
     gamma_11_c2 <= gamma_11_c1;
   always @(posedge aclk)
@@ -3566,7 +3579,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_12_c2 <= n448[19:0];
   always @(posedge aclk)
-    gamma_12_c1 <= port_2661_0[207:192];
+    gamma_12_c1 <= port_2662_0[207:192];
   always @(posedge aclk)
     gamma_12_c2 <= gamma_12_c1;
   always @(posedge aclk)
@@ -3578,7 +3591,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_13_c2 <= n464[19:0];
   always @(posedge aclk)
-    gamma_13_c1 <= port_2661_0[223:208];
+    gamma_13_c1 <= port_2662_0[223:208];
   always @(posedge aclk)
     gamma_13_c2 <= gamma_13_c1;
   always @(posedge aclk)
@@ -3590,7 +3603,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_14_c2 <= n480[19:0];
   always @(posedge aclk)
-    gamma_14_c1 <= port_2661_0[239:224];
+    gamma_14_c1 <= port_2662_0[239:224];
   always @(posedge aclk)
     gamma_14_c2 <= gamma_14_c1;
   always @(posedge aclk)
@@ -3602,7 +3615,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   always @(posedge aclk)
     unit_15_c2 <= n496[19:0];
   always @(posedge aclk)
-    gamma_15_c1 <= port_2661_0[255:240];
+    gamma_15_c1 <= port_2662_0[255:240];
   always @(posedge aclk)
     gamma_15_c2 <= gamma_15_c1;
   always @(posedge aclk)
@@ -3707,22 +3720,22 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
     saturated_14_c5 <= saturated_14;
   always @(posedge aclk)
     saturated_15_c5 <= saturated_15;
-  assign n1 = $signed(port_2415_0[15:0]) * $signed(port_2394_0[17:0]);
-  assign n3 = $signed(port_2415_0[31:16]) * $signed(port_2394_0[17:0]);
-  assign n5 = $signed(port_2415_0[47:32]) * $signed(port_2394_0[17:0]);
-  assign n7 = $signed(port_2415_0[63:48]) * $signed(port_2394_0[17:0]);
-  assign n9 = $signed(port_2415_0[79:64]) * $signed(port_2394_0[17:0]);
-  assign n11 = $signed(port_2415_0[95:80]) * $signed(port_2394_0[17:0]);
-  assign n13 = $signed(port_2415_0[111:96]) * $signed(port_2394_0[17:0]);
-  assign n15 = $signed(port_2415_0[127:112]) * $signed(port_2394_0[17:0]);
-  assign n17 = $signed(port_2415_0[143:128]) * $signed(port_2394_0[17:0]);
-  assign n19 = $signed(port_2415_0[159:144]) * $signed(port_2394_0[17:0]);
-  assign n21 = $signed(port_2415_0[175:160]) * $signed(port_2394_0[17:0]);
-  assign n23 = $signed(port_2415_0[191:176]) * $signed(port_2394_0[17:0]);
-  assign n25 = $signed(port_2415_0[207:192]) * $signed(port_2394_0[17:0]);
-  assign n27 = $signed(port_2415_0[223:208]) * $signed(port_2394_0[17:0]);
-  assign n29 = $signed(port_2415_0[239:224]) * $signed(port_2394_0[17:0]);
-  assign n31 = $signed(port_2415_0[255:240]) * $signed(port_2394_0[17:0]);
+  assign n1 = $signed(port_2416_0[15:0]) * $signed(port_2395_0[17:0]);
+  assign n3 = $signed(port_2416_0[31:16]) * $signed(port_2395_0[17:0]);
+  assign n5 = $signed(port_2416_0[47:32]) * $signed(port_2395_0[17:0]);
+  assign n7 = $signed(port_2416_0[63:48]) * $signed(port_2395_0[17:0]);
+  assign n9 = $signed(port_2416_0[79:64]) * $signed(port_2395_0[17:0]);
+  assign n11 = $signed(port_2416_0[95:80]) * $signed(port_2395_0[17:0]);
+  assign n13 = $signed(port_2416_0[111:96]) * $signed(port_2395_0[17:0]);
+  assign n15 = $signed(port_2416_0[127:112]) * $signed(port_2395_0[17:0]);
+  assign n17 = $signed(port_2416_0[143:128]) * $signed(port_2395_0[17:0]);
+  assign n19 = $signed(port_2416_0[159:144]) * $signed(port_2395_0[17:0]);
+  assign n21 = $signed(port_2416_0[175:160]) * $signed(port_2395_0[17:0]);
+  assign n23 = $signed(port_2416_0[191:176]) * $signed(port_2395_0[17:0]);
+  assign n25 = $signed(port_2416_0[207:192]) * $signed(port_2395_0[17:0]);
+  assign n27 = $signed(port_2416_0[223:208]) * $signed(port_2395_0[17:0]);
+  assign n29 = $signed(port_2416_0[239:224]) * $signed(port_2395_0[17:0]);
+  assign n31 = $signed(port_2416_0[255:240]) * $signed(port_2395_0[17:0]);
   assign n33 = $signed({ 1'h0, unit_0_c2[16:0] }) * $signed(gamma_0_c2);
   assign n35 = unit_0_c2[17] ? n34 : 17'h00000;
   assign n37 = unit_0_c2[18] ? n36 : 17'h00000;
@@ -3797,56 +3810,56 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   assign n163 = - $signed(n162);
   assign n165 = $signed({ 1'h0, unit_12_c2[16:0] }) * $signed(gamma_12_c2);
   assign n167 = unit_12_c2[17] ? n166 : 17'h00000;
-  assign x_0 = port_2415_0[15:0];
-  assign inv = port_2394_0[17:0];
-  assign x_1 = port_2415_0[31:16];
-  assign x_2 = port_2415_0[47:32];
-  assign x_3 = port_2415_0[63:48];
-  assign x_4 = port_2415_0[79:64];
-  assign x_5 = port_2415_0[95:80];
-  assign x_6 = port_2415_0[111:96];
-  assign x_7 = port_2415_0[127:112];
-  assign x_8 = port_2415_0[143:128];
-  assign x_9 = port_2415_0[159:144];
-  assign x_10 = port_2415_0[175:160];
-  assign x_11 = port_2415_0[191:176];
-  assign x_12 = port_2415_0[207:192];
-  assign x_13 = port_2415_0[223:208];
-  assign x_14 = port_2415_0[239:224];
-  assign x_15 = port_2415_0[255:240];
-  assign inv_exp = port_2394_0[21:18];
+  assign x_0 = port_2416_0[15:0];
+  assign inv = port_2395_0[17:0];
+  assign x_1 = port_2416_0[31:16];
+  assign x_2 = port_2416_0[47:32];
+  assign x_3 = port_2416_0[63:48];
+  assign x_4 = port_2416_0[79:64];
+  assign x_5 = port_2416_0[95:80];
+  assign x_6 = port_2416_0[111:96];
+  assign x_7 = port_2416_0[127:112];
+  assign x_8 = port_2416_0[143:128];
+  assign x_9 = port_2416_0[159:144];
+  assign x_10 = port_2416_0[175:160];
+  assign x_11 = port_2416_0[191:176];
+  assign x_12 = port_2416_0[207:192];
+  assign x_13 = port_2416_0[223:208];
+  assign x_14 = port_2416_0[239:224];
+  assign x_15 = port_2416_0[255:240];
+  assign inv_exp = port_2395_0[21:18];
   assign unit_0 = n256[19:0];
-  assign gamma_0 = port_2661_0[15:0];
+  assign gamma_0 = port_2662_0[15:0];
   assign unit_1 = n272[19:0];
-  assign gamma_1 = port_2661_0[31:16];
+  assign gamma_1 = port_2662_0[31:16];
   assign unit_2 = n288[19:0];
-  assign gamma_2 = port_2661_0[47:32];
+  assign gamma_2 = port_2662_0[47:32];
   assign unit_3 = n304[19:0];
-  assign gamma_3 = port_2661_0[63:48];
+  assign gamma_3 = port_2662_0[63:48];
   assign unit_4 = n320[19:0];
-  assign gamma_4 = port_2661_0[79:64];
+  assign gamma_4 = port_2662_0[79:64];
   assign unit_5 = n336[19:0];
-  assign gamma_5 = port_2661_0[95:80];
+  assign gamma_5 = port_2662_0[95:80];
   assign unit_6 = n352[19:0];
-  assign gamma_6 = port_2661_0[111:96];
+  assign gamma_6 = port_2662_0[111:96];
   assign unit_7 = n368[19:0];
-  assign gamma_7 = port_2661_0[127:112];
+  assign gamma_7 = port_2662_0[127:112];
   assign unit_8 = n384[19:0];
-  assign gamma_8 = port_2661_0[143:128];
+  assign gamma_8 = port_2662_0[143:128];
   assign unit_9 = n400[19:0];
-  assign gamma_9 = port_2661_0[159:144];
+  assign gamma_9 = port_2662_0[159:144];
   assign unit_10 = n416[19:0];
-  assign gamma_10 = port_2661_0[175:160];
+  assign gamma_10 = port_2662_0[175:160];
   assign unit_11 = n432[19:0];
-  assign gamma_11 = port_2661_0[191:176];
+  assign gamma_11 = port_2662_0[191:176];
   assign unit_12 = n448[19:0];
-  assign gamma_12 = port_2661_0[207:192];
+  assign gamma_12 = port_2662_0[207:192];
   assign unit_13 = n464[19:0];
-  assign gamma_13 = port_2661_0[223:208];
+  assign gamma_13 = port_2662_0[223:208];
   assign unit_14 = n480[19:0];
-  assign gamma_14 = port_2661_0[239:224];
+  assign gamma_14 = port_2662_0[239:224];
   assign unit_15 = n496[19:0];
-  assign gamma_15 = port_2661_0[255:240];
+  assign gamma_15 = port_2662_0[255:240];
   assign mul7_0 = n498[34:0];
   assign mul7_1 = n500[34:0];
   assign mul7_2 = n502[34:0];
@@ -4233,7 +4246,7 @@ module llama_4096_engine_apply(rst, port_2394_0, port_2415_0, y_0_c5, y_1_c5, y_
   assign n605 = n604;
 endmodule
 
-module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_2408_0, port_2620_0, port_2621_0, port_2622_0, port_2623_0, port_2624_0, port_2625_0, port_2626_0, port_2627_0, port_2628_0, port_2629_0, port_2630_0, port_2631_0, port_2632_0, port_2633_0, port_2634_0, port_2635_0
+module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_2409_0, port_2621_0, port_2622_0, port_2623_0, port_2624_0, port_2625_0, port_2626_0, port_2627_0, port_2628_0, port_2629_0, port_2630_0, port_2631_0, port_2632_0, port_2633_0, port_2634_0, port_2635_0, port_2636_0
 , aclk);
   reg wake_2;
   initial wake_2 = 0;
@@ -4263,10 +4276,8 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_2408_0, port_2620_0
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_2408_0;
-  wire [1:0] port_2408_0;
-  input [15:0] port_2620_0;
-  wire [15:0] port_2620_0;
+  input [1:0] port_2409_0;
+  wire [1:0] port_2409_0;
   input [15:0] port_2621_0;
   wire [15:0] port_2621_0;
   input [15:0] port_2622_0;
@@ -4297,6 +4308,8 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_2408_0, port_2620_0
   wire [15:0] port_2634_0;
   input [15:0] port_2635_0;
   wire [15:0] port_2635_0;
+  input [15:0] port_2636_0;
+  wire [15:0] port_2636_0;
   wire [3:0] produce;
   output [256:0] r_data;
   wire [256:0] r_data;
@@ -4321,13 +4334,13 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_2408_0, port_2620_0
   reg [256:0] storage [8:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_2408_0[1], port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0, port_2620_0 };
+      storage[w_port__addr] <= { port_2409_0[1], port_2636_0, port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'h9;
   assign r_rdy = | level;
-  assign w_port__en = port_2408_0[0] & w_rdy;
-  assign n1 = w_rdy & port_2408_0[0];
+  assign w_port__en = port_2409_0[0] & w_rdy;
+  assign n1 = w_rdy & port_2409_0[0];
   assign n2 = w_port__addr == 4'h8;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 5'h00 : n3;
@@ -4335,13 +4348,13 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_2408_0, port_2620_0
   assign n6 = r_port__addr == 4'h8;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 5'h00 : n7;
-  assign n9 = w_rdy & port_2408_0[0];
+  assign n9 = w_rdy & port_2409_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_2408_0[0];
+  assign n15 = w_rdy & port_2409_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -4387,14 +4400,14 @@ module llama_4096_engine_fifo(r_en, rst, r_rdy, r_data, port_2408_0, port_2620_0
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_2408_0[1], port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0, port_2620_0 };
-  assign w_data = { port_2408_0[1], port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0, port_2620_0 };
-  assign w_en = port_2408_0[0];
+  assign w_port__data = { port_2409_0[1], port_2636_0, port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0 };
+  assign w_data = { port_2409_0[1], port_2636_0, port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0 };
+  assign w_en = port_2409_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module llama_4096_engine_gather(rst, port_2361_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, mul1_8, mul1_9, mul1_10, mul1_11, mul1_12, mul1_13, mul1_14, mul1_15, aclk);
+module llama_4096_engine_gather(rst, port_2360_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, mul1_8, mul1_9, mul1_10, mul1_11, mul1_12, mul1_13, mul1_14, mul1_15, aclk);
   wire [31:0] n1;
   wire [32:0] n10;
   wire [31:0] n11;
@@ -4477,8 +4490,8 @@ module llama_4096_engine_gather(rst, port_2361_0, mul1_0, mul1_1, mul1_2, mul1_3
   output [30:0] mul1_9;
   reg [30:0] mul1_9;
   initial mul1_9 = 31'h00000000;
-  input [255:0] port_2361_0;
-  wire [255:0] port_2361_0;
+  input [255:0] port_2360_0;
+  wire [255:0] port_2360_0;
   input rst;
   wire rst;
   wire [30:0] sumsq_0;
@@ -4513,22 +4526,22 @@ module llama_4096_engine_gather(rst, port_2361_0, mul1_0, mul1_1, mul1_2, mul1_3
   wire [15:0] x_7;
   wire [15:0] x_8;
   wire [15:0] x_9;
-  assign n1 = $signed(port_2361_0[15:0]) * $signed(port_2361_0[15:0]);
-  assign n3 = $signed(port_2361_0[31:16]) * $signed(port_2361_0[31:16]);
-  assign n5 = $signed(port_2361_0[47:32]) * $signed(port_2361_0[47:32]);
-  assign n7 = $signed(port_2361_0[63:48]) * $signed(port_2361_0[63:48]);
-  assign n9 = $signed(port_2361_0[79:64]) * $signed(port_2361_0[79:64]);
-  assign n11 = $signed(port_2361_0[95:80]) * $signed(port_2361_0[95:80]);
-  assign n13 = $signed(port_2361_0[111:96]) * $signed(port_2361_0[111:96]);
-  assign n15 = $signed(port_2361_0[127:112]) * $signed(port_2361_0[127:112]);
-  assign n17 = $signed(port_2361_0[143:128]) * $signed(port_2361_0[143:128]);
-  assign n19 = $signed(port_2361_0[159:144]) * $signed(port_2361_0[159:144]);
-  assign n21 = $signed(port_2361_0[175:160]) * $signed(port_2361_0[175:160]);
-  assign n23 = $signed(port_2361_0[191:176]) * $signed(port_2361_0[191:176]);
-  assign n25 = $signed(port_2361_0[207:192]) * $signed(port_2361_0[207:192]);
-  assign n27 = $signed(port_2361_0[223:208]) * $signed(port_2361_0[223:208]);
-  assign n29 = $signed(port_2361_0[239:224]) * $signed(port_2361_0[239:224]);
-  assign n31 = $signed(port_2361_0[255:240]) * $signed(port_2361_0[255:240]);
+  assign n1 = $signed(port_2360_0[15:0]) * $signed(port_2360_0[15:0]);
+  assign n3 = $signed(port_2360_0[31:16]) * $signed(port_2360_0[31:16]);
+  assign n5 = $signed(port_2360_0[47:32]) * $signed(port_2360_0[47:32]);
+  assign n7 = $signed(port_2360_0[63:48]) * $signed(port_2360_0[63:48]);
+  assign n9 = $signed(port_2360_0[79:64]) * $signed(port_2360_0[79:64]);
+  assign n11 = $signed(port_2360_0[95:80]) * $signed(port_2360_0[95:80]);
+  assign n13 = $signed(port_2360_0[111:96]) * $signed(port_2360_0[111:96]);
+  assign n15 = $signed(port_2360_0[127:112]) * $signed(port_2360_0[127:112]);
+  assign n17 = $signed(port_2360_0[143:128]) * $signed(port_2360_0[143:128]);
+  assign n19 = $signed(port_2360_0[159:144]) * $signed(port_2360_0[159:144]);
+  assign n21 = $signed(port_2360_0[175:160]) * $signed(port_2360_0[175:160]);
+  assign n23 = $signed(port_2360_0[191:176]) * $signed(port_2360_0[191:176]);
+  assign n25 = $signed(port_2360_0[207:192]) * $signed(port_2360_0[207:192]);
+  assign n27 = $signed(port_2360_0[223:208]) * $signed(port_2360_0[223:208]);
+  assign n29 = $signed(port_2360_0[239:224]) * $signed(port_2360_0[239:224]);
+  assign n31 = $signed(port_2360_0[255:240]) * $signed(port_2360_0[255:240]);
   always @(posedge aclk)
     mul1_0 <= n2[30:0];
   always @(posedge aclk)
@@ -4561,22 +4574,22 @@ module llama_4096_engine_gather(rst, port_2361_0, mul1_0, mul1_1, mul1_2, mul1_3
     mul1_14 <= n30[30:0];
   always @(posedge aclk)
     mul1_15 <= n32[30:0];
-  assign x_0 = port_2361_0[15:0];
-  assign x_1 = port_2361_0[31:16];
-  assign x_2 = port_2361_0[47:32];
-  assign x_3 = port_2361_0[63:48];
-  assign x_4 = port_2361_0[79:64];
-  assign x_5 = port_2361_0[95:80];
-  assign x_6 = port_2361_0[111:96];
-  assign x_7 = port_2361_0[127:112];
-  assign x_8 = port_2361_0[143:128];
-  assign x_9 = port_2361_0[159:144];
-  assign x_10 = port_2361_0[175:160];
-  assign x_11 = port_2361_0[191:176];
-  assign x_12 = port_2361_0[207:192];
-  assign x_13 = port_2361_0[223:208];
-  assign x_14 = port_2361_0[239:224];
-  assign x_15 = port_2361_0[255:240];
+  assign x_0 = port_2360_0[15:0];
+  assign x_1 = port_2360_0[31:16];
+  assign x_2 = port_2360_0[47:32];
+  assign x_3 = port_2360_0[63:48];
+  assign x_4 = port_2360_0[79:64];
+  assign x_5 = port_2360_0[95:80];
+  assign x_6 = port_2360_0[111:96];
+  assign x_7 = port_2360_0[127:112];
+  assign x_8 = port_2360_0[143:128];
+  assign x_9 = port_2360_0[159:144];
+  assign x_10 = port_2360_0[175:160];
+  assign x_11 = port_2360_0[191:176];
+  assign x_12 = port_2360_0[207:192];
+  assign x_13 = port_2360_0[223:208];
+  assign x_14 = port_2360_0[239:224];
+  assign x_15 = port_2360_0[255:240];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
@@ -4611,7 +4624,7 @@ module llama_4096_engine_gather(rst, port_2361_0, mul1_0, mul1_1, mul1_2, mul1_3
   assign n32 = { n31[31], n31 };
 endmodule
 
-module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2455_0, port_2459_0, aclk);
+module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2456_0, port_2460_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -4636,10 +4649,10 @@ module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2455_0, port
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_2455_0;
-  wire [17:0] port_2455_0;
-  input [3:0] port_2459_0;
-  wire [3:0] port_2459_0;
+  input [17:0] port_2456_0;
+  wire [17:0] port_2456_0;
+  input [3:0] port_2460_0;
+  wire [3:0] port_2460_0;
   wire produce;
   output [21:0] r_data;
   wire [21:0] r_data;
@@ -4665,7 +4678,7 @@ module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2455_0, port
   reg [21:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_2459_0, port_2455_0 };
+      storage[w_port__addr] <= { port_2460_0, port_2456_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -4727,13 +4740,13 @@ module llama_4096_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2455_0, port
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_2459_0, port_2455_0 };
-  assign w_data = { port_2459_0, port_2455_0 };
+  assign w_port__data = { port_2460_0, port_2456_0 };
+  assign w_data = { port_2460_0, port_2456_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module llama_4096_engine_reduce_sumsq(rst, port_2374_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);
+module llama_4096_engine_reduce_sumsq(rst, port_2375_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [43:0] n1;
@@ -4791,8 +4804,8 @@ module llama_4096_engine_reduce_sumsq(rst, port_2374_0, lane0, lane1, lane2, lan
   input [30:0] lane9;
   wire [30:0] lane9;
   wire [30:0] lane9_19;
-  input [1:0] port_2374_0;
-  wire [1:0] port_2374_0;
+  input [1:0] port_2375_0;
+  wire [1:0] port_2375_0;
   input rst;
   wire rst;
   wire [42:0] sum;
@@ -4801,7 +4814,7 @@ module llama_4096_engine_reduce_sumsq(rst, port_2374_0, lane0, lane1, lane2, lan
   initial total = 43'h00000000000;
   wire [34:0] total_38;
   assign n1 = total + total_38;
-  assign n2 = port_2374_0[1] ? { 9'h000, total_38 } : n1;
+  assign n2 = port_2375_0[1] ? { 9'h000, total_38 } : n1;
   always @(posedge aclk)
     total <= n3;
   llama_4096_engine_reduce_sumsq_tree tree (
@@ -4828,7 +4841,7 @@ module llama_4096_engine_reduce_sumsq(rst, port_2374_0, lane0, lane1, lane2, lan
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_2374_0[0]) begin
+    if (port_2375_0[0]) begin
       n3 = n2[42:0];
     end
     if (rst) begin
@@ -4852,8 +4865,8 @@ module llama_4096_engine_reduce_sumsq(rst, port_2374_0, lane0, lane1, lane2, lan
   assign lane14_29 = lane14;
   assign lane15_31 = lane15;
   assign sum = total;
-  assign accept = port_2374_0[0];
-  assign first = port_2374_0[1];
+  assign accept = port_2375_0[0];
+  assign first = port_2375_0[1];
 endmodule
 
 module llama_4096_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);

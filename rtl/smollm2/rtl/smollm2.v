@@ -97,13 +97,13 @@ module smollm2(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
-    .i__payload_110(i_gamma__payload),
+    .i__payload_111(i_gamma__payload),
     .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
-    .i__valid_114(s_axis_gamma_tvalid),
+    .i__valid_115(s_axis_gamma_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
-    .r_en_99(m_axis_tready),
+    .r_en_100(m_axis_tready),
     .rst(rst),
     .saturated(saturated)
   );
@@ -168,17 +168,17 @@ module smollm2(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
   assign s_axis_gamma_tready = aresetn;
 endmodule
 
-module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_110, saturated, framing_error, aclk);
+module smollm2_engine(i__valid, r_en_100, i__valid_115, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_111, saturated, framing_error, aclk);
   reg wake_1;
   initial wake_1 = 0;
   wire n1;
   wire n10;
-  wire n11;
-  wire n12;
+  wire [7:0] n11;
+  wire [7:0] n12;
   wire n13;
   wire n14;
-  wire [7:0] n15;
-  wire [7:0] n16;
+  wire n15;
+  wire n16;
   wire n17;
   wire n18;
   wire n19;
@@ -186,20 +186,20 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   wire n20;
   wire n21;
   wire n22;
-  wire n23;
+  wire [5:0] n23;
   wire [5:0] n24;
-  wire [5:0] n25;
-  wire [6:0] n26;
-  wire [4:0] n27;
+  wire [6:0] n25;
+  wire [4:0] n26;
+  wire n27;
   wire n28;
   wire n29;
   wire n3;
   wire n30;
   wire n31;
   wire n32;
-  wire n33;
+  wire [7:0] n33;
   wire [7:0] n34;
-  wire [7:0] n35;
+  wire n35;
   wire n36;
   wire n37;
   wire n38;
@@ -207,8 +207,8 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   wire n4;
   wire n40;
   wire n41;
-  wire n42;
-  reg [6:0] n43;
+  reg [6:0] n42;
+  reg n43;
   reg n44;
   reg [2:0] n45;
   reg [2:0] n46;
@@ -269,37 +269,37 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   output framing_error;
   reg framing_error;
   initial framing_error = 1'h0;
-  wire framing_error_155;
+  wire framing_error_156;
   wire [15:0] gamma_0;
-  wire [15:0] gamma_0_68;
+  wire [15:0] gamma_0_69;
   wire [15:0] gamma_1;
-  wire [15:0] gamma_1_70;
+  wire [15:0] gamma_1_71;
   wire [15:0] gamma_2;
-  wire [15:0] gamma_2_72;
+  wire [15:0] gamma_2_73;
   wire [15:0] gamma_3;
-  wire [15:0] gamma_3_74;
+  wire [15:0] gamma_3_75;
   wire [15:0] gamma_4;
-  wire [15:0] gamma_4_76;
+  wire [15:0] gamma_4_77;
   wire [15:0] gamma_5;
-  wire [15:0] gamma_5_78;
+  wire [15:0] gamma_5_79;
   wire [15:0] gamma_6;
-  wire [15:0] gamma_6_80;
+  wire [15:0] gamma_6_81;
   wire [15:0] gamma_7;
-  wire [15:0] gamma_7_82;
+  wire [15:0] gamma_7_83;
   input [192:0] i__payload;
   wire [192:0] i__payload;
-  input [128:0] i__payload_110;
-  wire [128:0] i__payload_110;
-  wire [127:0] i__payload_110_data;
-  wire [15:0] i__payload_110_data_0;
-  wire [15:0] i__payload_110_data_1;
-  wire [15:0] i__payload_110_data_2;
-  wire [15:0] i__payload_110_data_3;
-  wire [15:0] i__payload_110_data_4;
-  wire [15:0] i__payload_110_data_5;
-  wire [15:0] i__payload_110_data_6;
-  wire [15:0] i__payload_110_data_7;
-  wire i__payload_110_last;
+  input [128:0] i__payload_111;
+  wire [128:0] i__payload_111;
+  wire [127:0] i__payload_111_data;
+  wire [15:0] i__payload_111_data_0;
+  wire [15:0] i__payload_111_data_1;
+  wire [15:0] i__payload_111_data_2;
+  wire [15:0] i__payload_111_data_3;
+  wire [15:0] i__payload_111_data_4;
+  wire [15:0] i__payload_111_data_5;
+  wire [15:0] i__payload_111_data_6;
+  wire [15:0] i__payload_111_data_7;
+  wire i__payload_111_last;
   wire [191:0] i__payload_data;
   wire [23:0] i__payload_data_0;
   wire [23:0] i__payload_data_1;
@@ -312,13 +312,15 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   wire i__payload_last;
   output i__ready;
   wire i__ready;
-  wire i__ready_113;
+  wire i__ready_114;
   input i__valid;
   wire i__valid;
-  input i__valid_114;
-  wire i__valid_114;
+  input i__valid_115;
+  wire i__valid_115;
   reg [6:0] i_beat;
   initial i_beat = 7'h00;
+  reg i_end;
+  initial i_end = 1'h0;
   wire [128:0] i_gamma__payload;
   wire [127:0] i_gamma__payload_data;
   wire [15:0] i_gamma__payload_data_0;
@@ -338,9 +340,9 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   initial i_skip = 1'h0;
   wire i_take;
   wire [17:0] inv;
-  wire [17:0] inv_54;
+  wire [17:0] inv_55;
   wire [4:0] inv_exp;
-  wire [4:0] inv_exp_56;
+  wire [4:0] inv_exp_57;
   wire [46:0] lane0;
   wire [46:0] lane1;
   wire [46:0] lane2;
@@ -419,13 +421,13 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   reg [1:0] o_mark_c9;
   initial o_mark_c9 = 2'h0;
   wire [191:0] r_data;
-  wire [22:0] r_data_138;
-  wire [128:0] r_data_96;
+  wire [22:0] r_data_139;
+  wire [128:0] r_data_97;
   wire r_en;
-  input r_en_99;
-  wire r_en_99;
+  input r_en_100;
+  wire r_en_100;
   wire r_rdy;
-  wire r_rdy_98;
+  wire r_rdy_99;
   wire read;
   wire ready;
   input rst;
@@ -479,28 +481,28 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   wire [46:0] sumsq_7;
   wire [55:0] total;
   wire [191:0] w_data;
-  wire [22:0] w_data_42;
-  wire [128:0] w_data_84;
+  wire [22:0] w_data_43;
+  wire [128:0] w_data_85;
   reg w_en;
   initial w_en = 1'h0;
-  wire w_en_94;
+  wire w_en_95;
   wire write;
   wire [23:0] x_0;
-  wire [23:0] x_0_57;
+  wire [23:0] x_0_58;
   wire [23:0] x_1;
-  wire [23:0] x_1_59;
+  wire [23:0] x_1_60;
   wire [23:0] x_2;
-  wire [23:0] x_2_60;
+  wire [23:0] x_2_61;
   wire [23:0] x_3;
-  wire [23:0] x_3_61;
+  wire [23:0] x_3_62;
   wire [23:0] x_4;
-  wire [23:0] x_4_62;
+  wire [23:0] x_4_63;
   wire [23:0] x_5;
-  wire [23:0] x_5_63;
+  wire [23:0] x_5_64;
   wire [23:0] x_6;
-  wire [23:0] x_6_64;
+  wire [23:0] x_6_65;
   wire [23:0] x_7;
-  wire [23:0] x_7_65;
+  wire [23:0] x_7_66;
   wire [15:0] y_0;
   wire [15:0] y_1;
   wire [15:0] y_2;
@@ -509,45 +511,46 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   wire [15:0] y_5;
   wire [15:0] y_6;
   wire [15:0] y_7;
-  assign n10 = n9 & i__payload[192];
-  assign n11 = ~ o_broke;
-  assign o_issue = r_rdy & n11;
   assign o_end = o_beat == 7'h47;
   assign r_en = o_issue & o_end;
-  assign n12 = | { saturated_7, saturated_6, saturated_5, saturated_4, saturated_3, saturated_2, saturated_1, saturated_0 };
-  assign limited = o_mark_c14[0] & n12;
-  assign n13 = i_beat == 7'h47;
-  assign n14 = n13 | i__payload[192];
-  assign n15 = i_beat + 1'h1;
-  assign n16 = n14 ? 8'h00 : n15;
+  assign n9 = | { saturated_7, saturated_6, saturated_5, saturated_4, saturated_3, saturated_2, saturated_1, saturated_0 };
+  assign limited = o_mark_c14[0] & n9;
+  assign n10 = i_end | i__payload[192];
+  assign n11 = i_beat + 1'h1;
+  assign n12 = n10 ? 8'h00 : n11;
+  assign n13 = i_end | i__payload[192];
+  assign n14 = ~ n13;
+  assign n15 = i_beat == 7'h46;
+  assign n16 = n14 & n15;
   assign n17 = i__valid & i__ready;
-  assign n18 = i_beat == 7'h47;
-  assign n19 = i_skip | n18;
-  assign n20 = ~ i__payload[192];
-  assign n21 = n19 & n20;
-  assign n22 = o__valid & r_en_99;
-  assign n23 = n22 == o_issue;
-  assign n24 = o_credit - 1'h1;
-  assign n25 = o_credit + 1'h1;
-  assign n26 = o_issue ? { n24[5], n24 } : { 1'h0, n25 };
-  assign n27 = n23 ? o_credit : n26[4:0];
-  assign n28 = o__valid & r_en_99;
-  assign n29 = ~ n28;
-  assign n30 = o_credit == 1'h1;
-  assign n31 = o_issue & n30;
-  assign n32 = o_broke | n31;
-  assign n33 = n29 & n32;
-  assign n34 = o_beat + 1'h1;
-  assign n35 = o_end ? 8'h00 : n34;
-  assign n36 = ~ clear;
-  assign n37 = saturated & n36;
-  assign n38 = n37 | limited;
-  assign n39 = ~ clear;
-  assign n40 = framing_error & n39;
-  assign n41 = | { framing_error_155, i_misframed };
-  assign n42 = n40 | n41;
+  assign n18 = i_skip | i_end;
+  assign n19 = ~ i__payload[192];
+  assign n20 = n18 & n19;
+  assign n21 = o__valid & r_en_100;
+  assign n22 = n21 == o_issue;
+  assign n23 = o_credit - 1'h1;
+  assign n24 = o_credit + 1'h1;
+  assign n25 = o_issue ? { n23[5], n23 } : { 1'h0, n24 };
+  assign n26 = n22 ? o_credit : n25[4:0];
+  assign n27 = o__valid & r_en_100;
+  assign n28 = ~ n27;
+  assign n29 = o_credit == 1'h1;
+  assign n30 = o_issue & n29;
+  assign n31 = o_broke | n30;
+  assign n32 = n28 & n31;
+  assign n33 = o_beat + 1'h1;
+  assign n34 = o_end ? 8'h00 : n33;
+  assign n35 = ~ clear;
+  assign n36 = saturated & n35;
+  assign n37 = n36 | limited;
+  assign n38 = ~ clear;
+  assign n39 = framing_error & n38;
+  assign n40 = | { framing_error_156, i_misframed };
+  assign n41 = n39 | n40;
   always @(posedge aclk)
-    i_beat <= n43;
+    i_beat <= n42;
+  always @(posedge aclk)
+    i_end <= n43;
   always @(posedge aclk)
     i_skip <= n44;
   always @(posedge aclk)
@@ -597,7 +600,7 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   always @(posedge aclk)
     o_beat <= n67;
   always @(posedge aclk)
-    scalars_c1 <= r_data_138;
+    scalars_c1 <= r_data_139;
   always @(posedge aclk)
     scalars_c2 <= scalars_c1;
   always @(posedge aclk)
@@ -636,20 +639,20 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   assign n1 = i__valid & i__ready;
   assign n2 = ~ i_skip;
   assign i_take = n1 & n2;
-  assign n3 = i_beat == 7'h47;
-  assign n4 = n3 != i__payload[192];
-  assign i_misframed = i_take & n4;
-  assign n5 = i_beat == 7'h47;
-  assign n6 = i_take & n5;
-  assign commit = n6 & i__payload[192];
-  assign n7 = ! i_beat;
-  assign n8 = i_beat == 7'h47;
-  assign n9 = i_take & n8;
+  assign n3 = i_end != i__payload[192];
+  assign i_misframed = i_take & n3;
+  assign n4 = i_take & i_end;
+  assign commit = n4 & i__payload[192];
+  assign n5 = ! i_beat;
+  assign n6 = i_take & i_end;
+  assign n7 = n6 & i__payload[192];
+  assign n8 = ~ o_broke;
+  assign o_issue = r_rdy & n8;
   smollm2_engine_apply apply (
     .aclk(aclk),
-    .port_5435_0(scalars_c2),
-    .port_5470_0(r_data),
-    .port_5989_0(n86),
+    .port_5436_0(scalars_c2),
+    .port_5471_0(r_data),
+    .port_5990_0(n86),
     .rst(rst),
     .saturated_0_c12(saturated_0),
     .saturated_1_c12(saturated_1),
@@ -670,17 +673,17 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   );
   smollm2_engine_fifo fifo (
     .aclk(aclk),
-    .port_5463_0(o_mark_c14),
-    .port_5964_0(y_0),
-    .port_5965_0(y_1),
-    .port_5966_0(y_2),
-    .port_5967_0(y_3),
-    .port_5968_0(y_4),
-    .port_5969_0(y_5),
-    .port_5970_0(y_6),
-    .port_5971_0(y_7),
+    .port_5464_0(o_mark_c14),
+    .port_5965_0(y_0),
+    .port_5966_0(y_1),
+    .port_5967_0(y_2),
+    .port_5968_0(y_3),
+    .port_5969_0(y_4),
+    .port_5970_0(y_5),
+    .port_5971_0(y_6),
+    .port_5972_0(y_7),
     .r_data(o__payload),
-    .r_en(r_en_99),
+    .r_en(r_en_100),
     .r_rdy(o__valid),
     .rst(rst)
   );
@@ -694,14 +697,14 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
     .mul1_5_c5(lane5),
     .mul1_6_c5(lane6),
     .mul1_7_c5(lane7),
-    .port_5380_0(i__payload[191:0]),
+    .port_5379_0(i__payload[191:0]),
     .rst(rst)
   );
   smollm2_engine_queue queue (
     .aclk(aclk),
-    .port_5625_0(inv),
-    .port_5632_0(inv_exp),
-    .r_data(r_data_138),
+    .port_5626_0(inv),
+    .port_5633_0(inv_exp),
+    .r_data(r_data_139),
     .r_en(r_en),
     .r_rdy(r_rdy),
     .rst(rst),
@@ -718,7 +721,7 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
     .lane6(lane6),
     .lane7(lane7),
     .low_1_l1(n85),
-    .port_5403_0(marks_c8[1:0]),
+    .port_5404_0(marks_c8[1:0]),
     .rst(rst),
     .sum_1(n84)
   );
@@ -737,34 +740,44 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
     .aclk(aclk),
     .inv_178(inv),
     .inv_exp_180(inv_exp),
-    .port_5643_0(n84),
-    .port_5647_0(n85),
+    .port_5644_0(n84),
+    .port_5648_0(n85),
     .rst(rst)
   );
   smollm2_engine_store_gamma store_gamma (
     .aclk(aclk),
-    .framing_error(framing_error_155),
+    .framing_error(framing_error_156),
     .gamma_data(n86),
-    .i__payload(i__payload_110),
-    .i__valid(i__valid_114),
+    .i__payload(i__payload_111),
+    .i__valid(i__valid_115),
     .port__addr(o_beat),
     .rst(rst)
   );
   always @* begin
     if (wake_1) begin end
-    n43 = i_beat;
+    n42 = i_beat;
     if (i_take) begin
-      n43 = n16[6:0];
+      n42 = n12[6:0];
     end
     if (rst) begin
-      n43 = 7'h00;
+      n42 = 7'h00;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n43 = i_end;
+    if (i_take) begin
+      n43 = n16;
+    end
+    if (rst) begin
+      n43 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
     n44 = i_skip;
     if (n17) begin
-      n44 = n21;
+      n44 = n20;
     end
     if (rst) begin
       n44 = 1'h0;
@@ -772,7 +785,7 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   end
   always @* begin
     if (wake_1) begin end
-    n45 = { n10, n7, i_take };
+    n45 = { n7, n5, i_take };
     if (rst) begin
       n45 = 3'h0;
     end
@@ -912,14 +925,14 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   end
   always @* begin
     if (wake_1) begin end
-    n65 = n27;
+    n65 = n26;
     if (rst) begin
       n65 = 5'h10;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n66 = n33;
+    n66 = n32;
     if (rst) begin
       n66 = 1'h0;
     end
@@ -928,7 +941,7 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
     if (wake_1) begin end
     n67 = o_beat;
     if (o_issue) begin
-      n67 = n35[6:0];
+      n67 = n34[6:0];
     end
     if (rst) begin
       n67 = 7'h00;
@@ -1034,14 +1047,14 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   end
   always @* begin
     if (wake_1) begin end
-    n82 = n38;
+    n82 = n37;
     if (rst) begin
       n82 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n83 = n42;
+    n83 = n41;
     if (rst) begin
       n83 = 1'h0;
     end
@@ -1049,7 +1062,7 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   assign write = i_take;
   assign w_data = i__payload[191:0];
   assign drop = i_misframed;
-  assign i_marks = { n10, n7, i_take };
+  assign i_marks = { n7, n5, i_take };
   assign x_0 = i__payload[23:0];
   assign x_1 = i__payload[47:24];
   assign x_2 = i__payload[71:48];
@@ -1070,46 +1083,46 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   assign sumsq_5 = lane5;
   assign sumsq_6 = lane6;
   assign sumsq_7 = lane7;
-  assign w_data_42 = { inv_exp, inv };
+  assign w_data_43 = { inv_exp, inv };
   assign solved_c12 = w_en;
   assign read = o_issue;
-  assign inv_54 = scalars_c2[17:0];
-  assign inv_exp_56 = scalars_c2[22:18];
-  assign x_0_57 = r_data[23:0];
-  assign x_1_59 = r_data[47:24];
-  assign x_2_60 = r_data[71:48];
-  assign x_3_61 = r_data[95:72];
-  assign x_4_62 = r_data[119:96];
-  assign x_5_63 = r_data[143:120];
-  assign x_6_64 = r_data[167:144];
-  assign x_7_65 = r_data[191:168];
+  assign inv_55 = scalars_c2[17:0];
+  assign inv_exp_57 = scalars_c2[22:18];
+  assign x_0_58 = r_data[23:0];
+  assign x_1_60 = r_data[47:24];
+  assign x_2_61 = r_data[71:48];
+  assign x_3_62 = r_data[95:72];
+  assign x_4_63 = r_data[119:96];
+  assign x_5_64 = r_data[143:120];
+  assign x_6_65 = r_data[167:144];
+  assign x_7_66 = r_data[191:168];
   assign beat = o_beat;
   assign gamma_0 = n86[15:0];
-  assign gamma_0_68 = n86[15:0];
+  assign gamma_0_69 = n86[15:0];
   assign gamma_1 = n86[31:16];
-  assign gamma_1_70 = n86[31:16];
+  assign gamma_1_71 = n86[31:16];
   assign gamma_2 = n86[47:32];
-  assign gamma_2_72 = n86[47:32];
+  assign gamma_2_73 = n86[47:32];
   assign gamma_3 = n86[63:48];
-  assign gamma_3_74 = n86[63:48];
+  assign gamma_3_75 = n86[63:48];
   assign gamma_4 = n86[79:64];
-  assign gamma_4_76 = n86[79:64];
+  assign gamma_4_77 = n86[79:64];
   assign gamma_5 = n86[95:80];
-  assign gamma_5_78 = n86[95:80];
+  assign gamma_5_79 = n86[95:80];
   assign gamma_6 = n86[111:96];
-  assign gamma_6_80 = n86[111:96];
+  assign gamma_6_81 = n86[111:96];
   assign gamma_7 = n86[127:112];
-  assign gamma_7_82 = n86[127:112];
+  assign gamma_7_83 = n86[127:112];
   assign o_mark = { o_end, o_issue };
-  assign w_data_84 = { o_mark_c14[1], y_7, y_6, y_5, y_4, y_3, y_2, y_1, y_0 };
-  assign w_en_94 = o_mark_c14[0];
-  assign r_data_96 = o__payload;
-  assign r_rdy_98 = o__valid;
-  assign o__ready = r_en_99;
-  assign i_gamma__payload = i__payload_110;
+  assign w_data_85 = { o_mark_c14[1], y_7, y_6, y_5, y_4, y_3, y_2, y_1, y_0 };
+  assign w_en_95 = o_mark_c14[0];
+  assign r_data_97 = o__payload;
+  assign r_rdy_99 = o__valid;
+  assign o__ready = r_en_100;
+  assign i_gamma__payload = i__payload_111;
   assign i_gamma__ready = 1'h1;
-  assign i__ready_113 = 1'h1;
-  assign i_gamma__valid = i__valid_114;
+  assign i__ready_114 = 1'h1;
+  assign i_gamma__valid = i__valid_115;
   assign i__payload_data = i__payload[191:0];
   assign i__payload_data_0 = i__payload[23:0];
   assign i__payload_data_1 = i__payload[47:24];
@@ -1130,29 +1143,29 @@ module smollm2_engine(i__valid, r_en_99, i__valid_114, clear, rst, i__ready, o__
   assign o__payload_data_6 = o__payload[111:96];
   assign o__payload_data_7 = o__payload[127:112];
   assign o__payload_last = o__payload[128];
-  assign i__payload_110_data = i__payload_110[127:0];
-  assign i__payload_110_data_0 = i__payload_110[15:0];
-  assign i__payload_110_data_1 = i__payload_110[31:16];
-  assign i__payload_110_data_2 = i__payload_110[47:32];
-  assign i__payload_110_data_3 = i__payload_110[63:48];
-  assign i__payload_110_data_4 = i__payload_110[79:64];
-  assign i__payload_110_data_5 = i__payload_110[95:80];
-  assign i__payload_110_data_6 = i__payload_110[111:96];
-  assign i__payload_110_data_7 = i__payload_110[127:112];
-  assign i__payload_110_last = i__payload_110[128];
-  assign i_gamma__payload_data = i__payload_110[127:0];
-  assign i_gamma__payload_data_0 = i__payload_110[15:0];
-  assign i_gamma__payload_data_1 = i__payload_110[31:16];
-  assign i_gamma__payload_data_2 = i__payload_110[47:32];
-  assign i_gamma__payload_data_3 = i__payload_110[63:48];
-  assign i_gamma__payload_data_4 = i__payload_110[79:64];
-  assign i_gamma__payload_data_5 = i__payload_110[95:80];
-  assign i_gamma__payload_data_6 = i__payload_110[111:96];
-  assign i_gamma__payload_data_7 = i__payload_110[127:112];
-  assign i_gamma__payload_last = i__payload_110[128];
+  assign i__payload_111_data = i__payload_111[127:0];
+  assign i__payload_111_data_0 = i__payload_111[15:0];
+  assign i__payload_111_data_1 = i__payload_111[31:16];
+  assign i__payload_111_data_2 = i__payload_111[47:32];
+  assign i__payload_111_data_3 = i__payload_111[63:48];
+  assign i__payload_111_data_4 = i__payload_111[79:64];
+  assign i__payload_111_data_5 = i__payload_111[95:80];
+  assign i__payload_111_data_6 = i__payload_111[111:96];
+  assign i__payload_111_data_7 = i__payload_111[127:112];
+  assign i__payload_111_last = i__payload_111[128];
+  assign i_gamma__payload_data = i__payload_111[127:0];
+  assign i_gamma__payload_data_0 = i__payload_111[15:0];
+  assign i_gamma__payload_data_1 = i__payload_111[31:16];
+  assign i_gamma__payload_data_2 = i__payload_111[47:32];
+  assign i_gamma__payload_data_3 = i__payload_111[63:48];
+  assign i_gamma__payload_data_4 = i__payload_111[79:64];
+  assign i_gamma__payload_data_5 = i__payload_111[95:80];
+  assign i_gamma__payload_data_6 = i__payload_111[111:96];
+  assign i_gamma__payload_data_7 = i__payload_111[127:112];
+  assign i_gamma__payload_last = i__payload_111[128];
 endmodule
 
-module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2_c12, y_3_c12, y_4_c12, y_5_c12, y_6_c12, y_7_c12, saturated_0_c12, saturated_1_c12, saturated_2_c12, saturated_3_c12, saturated_4_c12, saturated_5_c12, saturated_6_c12, saturated_7_c12, port_5989_0, aclk
+module smollm2_engine_apply(rst, port_5436_0, port_5471_0, y_0_c12, y_1_c12, y_2_c12, y_3_c12, y_4_c12, y_5_c12, y_6_c12, y_7_c12, saturated_0_c12, saturated_1_c12, saturated_2_c12, saturated_3_c12, saturated_4_c12, saturated_5_c12, saturated_6_c12, saturated_7_c12, port_5990_0, aclk
 );
   wire [34:0] n1;
   wire [20:0] n10;
@@ -1968,12 +1981,12 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   initial mul7_7_s1_0_0 = 18'h00000;
   reg [15:0] mul7_7_s1_0_1;
   initial mul7_7_s1_0_1 = 16'h0000;
-  input [22:0] port_5435_0;
-  wire [22:0] port_5435_0;
-  input [191:0] port_5470_0;
-  wire [191:0] port_5470_0;
-  input [127:0] port_5989_0;
-  wire [127:0] port_5989_0;
+  input [22:0] port_5436_0;
+  wire [22:0] port_5436_0;
+  input [191:0] port_5471_0;
+  wire [191:0] port_5471_0;
+  input [127:0] port_5990_0;
+  wire [127:0] port_5990_0;
   wire [42:0] product_0;
   reg [16:0] product_0_s1_0_0;
   initial product_0_s1_0_0 = 17'h00000;
@@ -2700,13 +2713,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   assign n552 = n550 & n551;
   assign saturated_7 = n549 | n552;
   always @(posedge aclk)
-    product_0_s1_0_0 <= port_5470_0[16:0];
+    product_0_s1_0_0 <= port_5471_0[16:0];
   always @(posedge aclk)
-    product_0_s1_0_1 <= port_5470_0[23:17];
+    product_0_s1_0_1 <= port_5471_0[23:17];
   always @(posedge aclk)
-    product_0_s1_0_2 <= port_5435_0[17:0];
+    product_0_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_0_s1_0_3 <= port_5470_0[23:0];
+    product_0_s1_0_3 <= port_5471_0[23:0];
   always @(posedge aclk)
     product_0_s2_0_0 <= n1;
   always @(posedge aclk)
@@ -2738,13 +2751,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_0_s5_0_1 <= product_0_s4_0_2;
   always @(posedge aclk)
-    product_1_s1_0_0 <= port_5470_0[40:24];
+    product_1_s1_0_0 <= port_5471_0[40:24];
   always @(posedge aclk)
-    product_1_s1_0_1 <= port_5470_0[47:41];
+    product_1_s1_0_1 <= port_5471_0[47:41];
   always @(posedge aclk)
-    product_1_s1_0_2 <= port_5435_0[17:0];
+    product_1_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_1_s1_0_3 <= port_5470_0[47:24];
+    product_1_s1_0_3 <= port_5471_0[47:24];
   always @(posedge aclk)
     product_1_s2_0_0 <= n28;
   always @(posedge aclk)
@@ -2776,13 +2789,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_1_s5_0_1 <= product_1_s4_0_2;
   always @(posedge aclk)
-    product_2_s1_0_0 <= port_5470_0[64:48];
+    product_2_s1_0_0 <= port_5471_0[64:48];
   always @(posedge aclk)
-    product_2_s1_0_1 <= port_5470_0[71:65];
+    product_2_s1_0_1 <= port_5471_0[71:65];
   always @(posedge aclk)
-    product_2_s1_0_2 <= port_5435_0[17:0];
+    product_2_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_2_s1_0_3 <= port_5470_0[71:48];
+    product_2_s1_0_3 <= port_5471_0[71:48];
   always @(posedge aclk)
     product_2_s2_0_0 <= n55;
   always @(posedge aclk)
@@ -2814,13 +2827,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_2_s5_0_1 <= product_2_s4_0_2;
   always @(posedge aclk)
-    product_3_s1_0_0 <= port_5470_0[88:72];
+    product_3_s1_0_0 <= port_5471_0[88:72];
   always @(posedge aclk)
-    product_3_s1_0_1 <= port_5470_0[95:89];
+    product_3_s1_0_1 <= port_5471_0[95:89];
   always @(posedge aclk)
-    product_3_s1_0_2 <= port_5435_0[17:0];
+    product_3_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_3_s1_0_3 <= port_5470_0[95:72];
+    product_3_s1_0_3 <= port_5471_0[95:72];
   always @(posedge aclk)
     product_3_s2_0_0 <= n82;
   always @(posedge aclk)
@@ -2852,13 +2865,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_3_s5_0_1 <= product_3_s4_0_2;
   always @(posedge aclk)
-    product_4_s1_0_0 <= port_5470_0[112:96];
+    product_4_s1_0_0 <= port_5471_0[112:96];
   always @(posedge aclk)
-    product_4_s1_0_1 <= port_5470_0[119:113];
+    product_4_s1_0_1 <= port_5471_0[119:113];
   always @(posedge aclk)
-    product_4_s1_0_2 <= port_5435_0[17:0];
+    product_4_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_4_s1_0_3 <= port_5470_0[119:96];
+    product_4_s1_0_3 <= port_5471_0[119:96];
   always @(posedge aclk)
     product_4_s2_0_0 <= n109;
   always @(posedge aclk)
@@ -2890,13 +2903,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_4_s5_0_1 <= product_4_s4_0_2;
   always @(posedge aclk)
-    product_5_s1_0_0 <= port_5470_0[136:120];
+    product_5_s1_0_0 <= port_5471_0[136:120];
   always @(posedge aclk)
-    product_5_s1_0_1 <= port_5470_0[143:137];
+    product_5_s1_0_1 <= port_5471_0[143:137];
   always @(posedge aclk)
-    product_5_s1_0_2 <= port_5435_0[17:0];
+    product_5_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_5_s1_0_3 <= port_5470_0[143:120];
+    product_5_s1_0_3 <= port_5471_0[143:120];
   always @(posedge aclk)
     product_5_s2_0_0 <= n136;
   always @(posedge aclk)
@@ -2928,13 +2941,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_5_s5_0_1 <= product_5_s4_0_2;
   always @(posedge aclk)
-    product_6_s1_0_0 <= port_5470_0[160:144];
+    product_6_s1_0_0 <= port_5471_0[160:144];
   always @(posedge aclk)
-    product_6_s1_0_1 <= port_5470_0[167:161];
+    product_6_s1_0_1 <= port_5471_0[167:161];
   always @(posedge aclk)
-    product_6_s1_0_2 <= port_5435_0[17:0];
+    product_6_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_6_s1_0_3 <= port_5470_0[167:144];
+    product_6_s1_0_3 <= port_5471_0[167:144];
   always @(posedge aclk)
     product_6_s2_0_0 <= n163;
   always @(posedge aclk)
@@ -2966,13 +2979,13 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_6_s5_0_1 <= product_6_s4_0_2;
   always @(posedge aclk)
-    product_7_s1_0_0 <= port_5470_0[184:168];
+    product_7_s1_0_0 <= port_5471_0[184:168];
   always @(posedge aclk)
-    product_7_s1_0_1 <= port_5470_0[191:185];
+    product_7_s1_0_1 <= port_5471_0[191:185];
   always @(posedge aclk)
-    product_7_s1_0_2 <= port_5435_0[17:0];
+    product_7_s1_0_2 <= port_5436_0[17:0];
   always @(posedge aclk)
-    product_7_s1_0_3 <= port_5470_0[191:168];
+    product_7_s1_0_3 <= port_5471_0[191:168];
   always @(posedge aclk)
     product_7_s2_0_0 <= n190;
   always @(posedge aclk)
@@ -3004,7 +3017,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     product_7_s5_0_1 <= product_7_s4_0_2;
   always @(posedge aclk)
-    inv_exp_c1 <= port_5435_0[22:18];
+    inv_exp_c1 <= port_5436_0[22:18];
   always @(posedge aclk)
     inv_exp_c2 <= inv_exp_c1;
   always @(posedge aclk)
@@ -3094,7 +3107,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     shiftright5_7_s5_0_1 <= gone_240;
   always @(posedge aclk)
-    gamma_0_c1 <= port_5989_0[15:0];
+    gamma_0_c1 <= port_5990_0[15:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -3114,7 +3127,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     mul7_0 <= n218[32:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_5989_0[31:16];
+    gamma_1_c1 <= port_5990_0[31:16];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -3134,7 +3147,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     mul7_1 <= n220[32:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_5989_0[47:32];
+    gamma_2_c1 <= port_5990_0[47:32];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -3154,7 +3167,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     mul7_2 <= n222[32:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_5989_0[63:48];
+    gamma_3_c1 <= port_5990_0[63:48];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -3174,7 +3187,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     mul7_3 <= n224[32:0];
   always @(posedge aclk)
-    gamma_4_c1 <= port_5989_0[79:64];
+    gamma_4_c1 <= port_5990_0[79:64];
   always @(posedge aclk)
     gamma_4_c2 <= gamma_4_c1;
   always @(posedge aclk)
@@ -3194,7 +3207,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     mul7_4 <= n226[32:0];
   always @(posedge aclk)
-    gamma_5_c1 <= port_5989_0[95:80];
+    gamma_5_c1 <= port_5990_0[95:80];
   always @(posedge aclk)
     gamma_5_c2 <= gamma_5_c1;
   always @(posedge aclk)
@@ -3214,7 +3227,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     mul7_5 <= n228[32:0];
   always @(posedge aclk)
-    gamma_6_c1 <= port_5989_0[111:96];
+    gamma_6_c1 <= port_5990_0[111:96];
   always @(posedge aclk)
     gamma_6_c2 <= gamma_6_c1;
   always @(posedge aclk)
@@ -3234,7 +3247,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   always @(posedge aclk)
     mul7_6 <= n230[32:0];
   always @(posedge aclk)
-    gamma_7_c1 <= port_5989_0[127:112];
+    gamma_7_c1 <= port_5990_0[127:112];
   always @(posedge aclk)
     gamma_7_c2 <= gamma_7_c1;
   always @(posedge aclk)
@@ -3610,31 +3623,31 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   assign signal_448 = shiftright5_5_s1_0_2[1] ? n388 : signal_446;
   assign n389 = | signal_446[1:0];
   assign n390 = shiftright5_5_s1_0_2[1] & n389;
-  assign x_0 = port_5470_0[23:0];
-  assign inv = port_5435_0[17:0];
-  assign x_1 = port_5470_0[47:24];
-  assign x_2 = port_5470_0[71:48];
-  assign x_3 = port_5470_0[95:72];
-  assign x_4 = port_5470_0[119:96];
-  assign x_5 = port_5470_0[143:120];
-  assign x_6 = port_5470_0[167:144];
-  assign x_7 = port_5470_0[191:168];
-  assign inv_exp = port_5435_0[22:18];
-  assign gamma_0 = port_5989_0[15:0];
+  assign x_0 = port_5471_0[23:0];
+  assign inv = port_5436_0[17:0];
+  assign x_1 = port_5471_0[47:24];
+  assign x_2 = port_5471_0[71:48];
+  assign x_3 = port_5471_0[95:72];
+  assign x_4 = port_5471_0[119:96];
+  assign x_5 = port_5471_0[143:120];
+  assign x_6 = port_5471_0[167:144];
+  assign x_7 = port_5471_0[191:168];
+  assign inv_exp = port_5436_0[22:18];
+  assign gamma_0 = port_5990_0[15:0];
   assign unit_0 = n299[17:0];
-  assign gamma_1 = port_5989_0[31:16];
+  assign gamma_1 = port_5990_0[31:16];
   assign unit_1 = n318[17:0];
-  assign gamma_2 = port_5989_0[47:32];
+  assign gamma_2 = port_5990_0[47:32];
   assign unit_2 = n337[17:0];
-  assign gamma_3 = port_5989_0[63:48];
+  assign gamma_3 = port_5990_0[63:48];
   assign unit_3 = n356[17:0];
-  assign gamma_4 = port_5989_0[79:64];
+  assign gamma_4 = port_5990_0[79:64];
   assign unit_4 = n375[17:0];
-  assign gamma_5 = port_5989_0[95:80];
+  assign gamma_5 = port_5990_0[95:80];
   assign unit_5 = n394[17:0];
-  assign gamma_6 = port_5989_0[111:96];
+  assign gamma_6 = port_5990_0[111:96];
   assign unit_6 = n413[17:0];
-  assign gamma_7 = port_5989_0[127:112];
+  assign gamma_7 = port_5990_0[127:112];
   assign unit_7 = n432[17:0];
   assign round8_0 = n433[16:0];
   assign round8_1 = n434[16:0];
@@ -3878,7 +3891,7 @@ module smollm2_engine_apply(rst, port_5435_0, port_5470_0, y_0_c12, y_1_c12, y_2
   assign n430 = signal_462[0];
 endmodule
 
-module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_5463_0, port_5964_0, port_5965_0, port_5966_0, port_5967_0, port_5968_0, port_5969_0, port_5970_0, port_5971_0, aclk);
+module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_5464_0, port_5965_0, port_5966_0, port_5967_0, port_5968_0, port_5969_0, port_5970_0, port_5971_0, port_5972_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -3903,10 +3916,8 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_5463_0, port_5964_0, p
   wire [3:0] consume;
   reg [4:0] level;
   initial level = 5'h00;
-  input [1:0] port_5463_0;
-  wire [1:0] port_5463_0;
-  input [15:0] port_5964_0;
-  wire [15:0] port_5964_0;
+  input [1:0] port_5464_0;
+  wire [1:0] port_5464_0;
   input [15:0] port_5965_0;
   wire [15:0] port_5965_0;
   input [15:0] port_5966_0;
@@ -3921,6 +3932,8 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_5463_0, port_5964_0, p
   wire [15:0] port_5970_0;
   input [15:0] port_5971_0;
   wire [15:0] port_5971_0;
+  input [15:0] port_5972_0;
+  wire [15:0] port_5972_0;
   wire [3:0] produce;
   output [128:0] r_data;
   wire [128:0] r_data;
@@ -3945,23 +3958,23 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_5463_0, port_5964_0, p
   reg [128:0] storage [15:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_5463_0[1], port_5971_0, port_5970_0, port_5969_0, port_5968_0, port_5967_0, port_5966_0, port_5965_0, port_5964_0 };
+      storage[w_port__addr] <= { port_5464_0[1], port_5972_0, port_5971_0, port_5970_0, port_5969_0, port_5968_0, port_5967_0, port_5966_0, port_5965_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 5'h10;
   assign r_rdy = | level;
-  assign w_port__en = port_5463_0[0] & w_rdy;
-  assign n1 = w_rdy & port_5463_0[0];
+  assign w_port__en = port_5464_0[0] & w_rdy;
+  assign n1 = w_rdy & port_5464_0[0];
   assign n2 = w_port__addr + 1'h1;
   assign n3 = r_rdy & r_en;
   assign n4 = r_port__addr + 1'h1;
-  assign n5 = w_rdy & port_5463_0[0];
+  assign n5 = w_rdy & port_5464_0[0];
   assign n6 = r_rdy & r_en;
   assign n7 = ~ n6;
   assign n8 = n5 & n7;
   assign n9 = level + 1'h1;
   assign n10 = r_rdy & r_en;
-  assign n11 = w_rdy & port_5463_0[0];
+  assign n11 = w_rdy & port_5464_0[0];
   assign n12 = ~ n11;
   assign n13 = n10 & n12;
   assign n14 = level - 1'h1;
@@ -4007,14 +4020,14 @@ module smollm2_engine_fifo(r_en, rst, r_rdy, r_data, port_5463_0, port_5964_0, p
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_5463_0[1], port_5971_0, port_5970_0, port_5969_0, port_5968_0, port_5967_0, port_5966_0, port_5965_0, port_5964_0 };
-  assign w_data = { port_5463_0[1], port_5971_0, port_5970_0, port_5969_0, port_5968_0, port_5967_0, port_5966_0, port_5965_0, port_5964_0 };
-  assign w_en = port_5463_0[0];
+  assign w_port__data = { port_5464_0[1], port_5972_0, port_5971_0, port_5970_0, port_5969_0, port_5968_0, port_5967_0, port_5966_0, port_5965_0 };
+  assign w_data = { port_5464_0[1], port_5972_0, port_5971_0, port_5970_0, port_5969_0, port_5968_0, port_5967_0, port_5966_0, port_5965_0 };
+  assign w_en = port_5464_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, mul1_3_c5, mul1_4_c5, mul1_5_c5, mul1_6_c5, mul1_7_c5, aclk);
+module smollm2_engine_gather(rst, port_5379_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, mul1_3_c5, mul1_4_c5, mul1_5_c5, mul1_6_c5, mul1_7_c5, aclk);
   wire [24:0] n1;
   wire [27:0] n10;
   wire [32:0] n100;
@@ -4481,8 +4494,8 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   initial mul1_7_s4_0_0 = 66'h00000000000000000;
   reg [63:0] mul1_7_s4_0_1;
   initial mul1_7_s4_0_1 = 64'h0000000000000000;
-  input [191:0] port_5380_0;
-  wire [191:0] port_5380_0;
+  input [191:0] port_5379_0;
+  wire [191:0] port_5379_0;
   input rst;
   wire rst;
   wire [46:0] sumsq_0;
@@ -4501,7 +4514,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   wire [23:0] x_5;
   wire [23:0] x_6;
   wire [23:0] x_7;
-  assign n1 = $signed(port_5380_0[23:0]) + $signed({ 1'h0, port_5380_0[16:0] });
+  assign n1 = $signed(port_5379_0[23:0]) + $signed({ 1'h0, port_5379_0[16:0] });
   assign n2 = mul1_0_s1_0_0 * mul1_0_s1_0_0;
   assign n4 = mul1_0_s1_0_1[0] ? n3 : 26'h0000000;
   assign n6 = mul1_0_s1_0_1[1] ? n5 : 26'h0000000;
@@ -4517,7 +4530,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n25 = $signed({ 1'h0, mul1_0_s2_0_0 }) + $signed(mul1_0_s2_0_1);
   assign n26 = $signed(mul1_0_s2_0_2) + $signed(mul1_0_s2_0_3);
   assign n27 = $signed(mul1_0_s3_0_0) + $signed(mul1_0_s3_0_1);
-  assign n28 = $signed(port_5380_0[47:24]) + $signed({ 1'h0, port_5380_0[40:24] });
+  assign n28 = $signed(port_5379_0[47:24]) + $signed({ 1'h0, port_5379_0[40:24] });
   assign n29 = mul1_1_s1_0_0 * mul1_1_s1_0_0;
   assign n31 = mul1_1_s1_0_1[0] ? n30 : 26'h0000000;
   assign n33 = mul1_1_s1_0_1[1] ? n32 : 26'h0000000;
@@ -4533,7 +4546,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n52 = $signed({ 1'h0, mul1_1_s2_0_0 }) + $signed(mul1_1_s2_0_1);
   assign n53 = $signed(mul1_1_s2_0_2) + $signed(mul1_1_s2_0_3);
   assign n54 = $signed(mul1_1_s3_0_0) + $signed(mul1_1_s3_0_1);
-  assign n55 = $signed(port_5380_0[71:48]) + $signed({ 1'h0, port_5380_0[64:48] });
+  assign n55 = $signed(port_5379_0[71:48]) + $signed({ 1'h0, port_5379_0[64:48] });
   assign n56 = mul1_2_s1_0_0 * mul1_2_s1_0_0;
   assign n58 = mul1_2_s1_0_1[0] ? n57 : 26'h0000000;
   assign n60 = mul1_2_s1_0_1[1] ? n59 : 26'h0000000;
@@ -4549,7 +4562,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n79 = $signed({ 1'h0, mul1_2_s2_0_0 }) + $signed(mul1_2_s2_0_1);
   assign n80 = $signed(mul1_2_s2_0_2) + $signed(mul1_2_s2_0_3);
   assign n81 = $signed(mul1_2_s3_0_0) + $signed(mul1_2_s3_0_1);
-  assign n82 = $signed(port_5380_0[95:72]) + $signed({ 1'h0, port_5380_0[88:72] });
+  assign n82 = $signed(port_5379_0[95:72]) + $signed({ 1'h0, port_5379_0[88:72] });
   assign n83 = mul1_3_s1_0_0 * mul1_3_s1_0_0;
   assign n85 = mul1_3_s1_0_1[0] ? n84 : 26'h0000000;
   assign n87 = mul1_3_s1_0_1[1] ? n86 : 26'h0000000;
@@ -4565,7 +4578,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n106 = $signed({ 1'h0, mul1_3_s2_0_0 }) + $signed(mul1_3_s2_0_1);
   assign n107 = $signed(mul1_3_s2_0_2) + $signed(mul1_3_s2_0_3);
   assign n108 = $signed(mul1_3_s3_0_0) + $signed(mul1_3_s3_0_1);
-  assign n109 = $signed(port_5380_0[119:96]) + $signed({ 1'h0, port_5380_0[112:96] });
+  assign n109 = $signed(port_5379_0[119:96]) + $signed({ 1'h0, port_5379_0[112:96] });
   assign n110 = mul1_4_s1_0_0 * mul1_4_s1_0_0;
   assign n112 = mul1_4_s1_0_1[0] ? n111 : 26'h0000000;
   assign n114 = mul1_4_s1_0_1[1] ? n113 : 26'h0000000;
@@ -4581,7 +4594,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n133 = $signed({ 1'h0, mul1_4_s2_0_0 }) + $signed(mul1_4_s2_0_1);
   assign n134 = $signed(mul1_4_s2_0_2) + $signed(mul1_4_s2_0_3);
   assign n135 = $signed(mul1_4_s3_0_0) + $signed(mul1_4_s3_0_1);
-  assign n136 = $signed(port_5380_0[143:120]) + $signed({ 1'h0, port_5380_0[136:120] });
+  assign n136 = $signed(port_5379_0[143:120]) + $signed({ 1'h0, port_5379_0[136:120] });
   assign n137 = mul1_5_s1_0_0 * mul1_5_s1_0_0;
   assign n139 = mul1_5_s1_0_1[0] ? n138 : 26'h0000000;
   assign n141 = mul1_5_s1_0_1[1] ? n140 : 26'h0000000;
@@ -4597,7 +4610,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n160 = $signed({ 1'h0, mul1_5_s2_0_0 }) + $signed(mul1_5_s2_0_1);
   assign n161 = $signed(mul1_5_s2_0_2) + $signed(mul1_5_s2_0_3);
   assign n162 = $signed(mul1_5_s3_0_0) + $signed(mul1_5_s3_0_1);
-  assign n163 = $signed(port_5380_0[167:144]) + $signed({ 1'h0, port_5380_0[160:144] });
+  assign n163 = $signed(port_5379_0[167:144]) + $signed({ 1'h0, port_5379_0[160:144] });
   assign n164 = mul1_6_s1_0_0 * mul1_6_s1_0_0;
   assign n166 = mul1_6_s1_0_1[0] ? n165 : 26'h0000000;
   assign n168 = mul1_6_s1_0_1[1] ? n167 : 26'h0000000;
@@ -4613,7 +4626,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n187 = $signed({ 1'h0, mul1_6_s2_0_0 }) + $signed(mul1_6_s2_0_1);
   assign n188 = $signed(mul1_6_s2_0_2) + $signed(mul1_6_s2_0_3);
   assign n189 = $signed(mul1_6_s3_0_0) + $signed(mul1_6_s3_0_1);
-  assign n190 = $signed(port_5380_0[191:168]) + $signed({ 1'h0, port_5380_0[184:168] });
+  assign n190 = $signed(port_5379_0[191:168]) + $signed({ 1'h0, port_5379_0[184:168] });
   assign n191 = mul1_7_s1_0_0 * mul1_7_s1_0_0;
   assign n193 = mul1_7_s1_0_1[0] ? n192 : 26'h0000000;
   assign n195 = mul1_7_s1_0_1[1] ? n194 : 26'h0000000;
@@ -4638,9 +4651,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n223 = $signed(mul1_6_s4_0_0) + $signed(mul1_6_s4_0_1);
   assign n224 = $signed(mul1_7_s4_0_0) + $signed(mul1_7_s4_0_1);
   always @(posedge aclk)
-    mul1_0_s1_0_0 <= port_5380_0[16:0];
+    mul1_0_s1_0_0 <= port_5379_0[16:0];
   always @(posedge aclk)
-    mul1_0_s1_0_1 <= port_5380_0[23:17];
+    mul1_0_s1_0_1 <= port_5379_0[23:17];
   always @(posedge aclk)
     mul1_0_s1_0_2 <= n1;
   always @(posedge aclk)
@@ -4664,9 +4677,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   always @(posedge aclk)
     mul1_0_s4_0_1 <= mul1_0_s3_0_2;
   always @(posedge aclk)
-    mul1_1_s1_0_0 <= port_5380_0[40:24];
+    mul1_1_s1_0_0 <= port_5379_0[40:24];
   always @(posedge aclk)
-    mul1_1_s1_0_1 <= port_5380_0[47:41];
+    mul1_1_s1_0_1 <= port_5379_0[47:41];
   always @(posedge aclk)
     mul1_1_s1_0_2 <= n28;
   always @(posedge aclk)
@@ -4690,9 +4703,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   always @(posedge aclk)
     mul1_1_s4_0_1 <= mul1_1_s3_0_2;
   always @(posedge aclk)
-    mul1_2_s1_0_0 <= port_5380_0[64:48];
+    mul1_2_s1_0_0 <= port_5379_0[64:48];
   always @(posedge aclk)
-    mul1_2_s1_0_1 <= port_5380_0[71:65];
+    mul1_2_s1_0_1 <= port_5379_0[71:65];
   always @(posedge aclk)
     mul1_2_s1_0_2 <= n55;
   always @(posedge aclk)
@@ -4716,9 +4729,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   always @(posedge aclk)
     mul1_2_s4_0_1 <= mul1_2_s3_0_2;
   always @(posedge aclk)
-    mul1_3_s1_0_0 <= port_5380_0[88:72];
+    mul1_3_s1_0_0 <= port_5379_0[88:72];
   always @(posedge aclk)
-    mul1_3_s1_0_1 <= port_5380_0[95:89];
+    mul1_3_s1_0_1 <= port_5379_0[95:89];
   always @(posedge aclk)
     mul1_3_s1_0_2 <= n82;
   always @(posedge aclk)
@@ -4742,9 +4755,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   always @(posedge aclk)
     mul1_3_s4_0_1 <= mul1_3_s3_0_2;
   always @(posedge aclk)
-    mul1_4_s1_0_0 <= port_5380_0[112:96];
+    mul1_4_s1_0_0 <= port_5379_0[112:96];
   always @(posedge aclk)
-    mul1_4_s1_0_1 <= port_5380_0[119:113];
+    mul1_4_s1_0_1 <= port_5379_0[119:113];
   always @(posedge aclk)
     mul1_4_s1_0_2 <= n109;
   always @(posedge aclk)
@@ -4768,9 +4781,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   always @(posedge aclk)
     mul1_4_s4_0_1 <= mul1_4_s3_0_2;
   always @(posedge aclk)
-    mul1_5_s1_0_0 <= port_5380_0[136:120];
+    mul1_5_s1_0_0 <= port_5379_0[136:120];
   always @(posedge aclk)
-    mul1_5_s1_0_1 <= port_5380_0[143:137];
+    mul1_5_s1_0_1 <= port_5379_0[143:137];
   always @(posedge aclk)
     mul1_5_s1_0_2 <= n136;
   always @(posedge aclk)
@@ -4794,9 +4807,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   always @(posedge aclk)
     mul1_5_s4_0_1 <= mul1_5_s3_0_2;
   always @(posedge aclk)
-    mul1_6_s1_0_0 <= port_5380_0[160:144];
+    mul1_6_s1_0_0 <= port_5379_0[160:144];
   always @(posedge aclk)
-    mul1_6_s1_0_1 <= port_5380_0[167:161];
+    mul1_6_s1_0_1 <= port_5379_0[167:161];
   always @(posedge aclk)
     mul1_6_s1_0_2 <= n163;
   always @(posedge aclk)
@@ -4820,9 +4833,9 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   always @(posedge aclk)
     mul1_6_s4_0_1 <= mul1_6_s3_0_2;
   always @(posedge aclk)
-    mul1_7_s1_0_0 <= port_5380_0[184:168];
+    mul1_7_s1_0_0 <= port_5379_0[184:168];
   always @(posedge aclk)
-    mul1_7_s1_0_1 <= port_5380_0[191:185];
+    mul1_7_s1_0_1 <= port_5379_0[191:185];
   always @(posedge aclk)
     mul1_7_s1_0_2 <= n190;
   always @(posedge aclk)
@@ -4861,14 +4874,14 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
     mul1_6_c5 <= n223[46:0];
   always @(posedge aclk)
     mul1_7_c5 <= n224[46:0];
-  assign x_0 = port_5380_0[23:0];
-  assign x_1 = port_5380_0[47:24];
-  assign x_2 = port_5380_0[71:48];
-  assign x_3 = port_5380_0[95:72];
-  assign x_4 = port_5380_0[119:96];
-  assign x_5 = port_5380_0[143:120];
-  assign x_6 = port_5380_0[167:144];
-  assign x_7 = port_5380_0[191:168];
+  assign x_0 = port_5379_0[23:0];
+  assign x_1 = port_5379_0[47:24];
+  assign x_2 = port_5379_0[71:48];
+  assign x_3 = port_5379_0[95:72];
+  assign x_4 = port_5379_0[119:96];
+  assign x_5 = port_5379_0[143:120];
+  assign x_6 = port_5379_0[167:144];
+  assign x_7 = port_5379_0[191:168];
   assign mul1_0 = n217[46:0];
   assign mul1_1 = n218[46:0];
   assign mul1_2 = n219[46:0];
@@ -4975,7 +4988,7 @@ module smollm2_engine_gather(rst, port_5380_0, mul1_0_c5, mul1_1_c5, mul1_2_c5, 
   assign n213 = { n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212[32], n212, 17'h00000 };
 endmodule
 
-module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_5625_0, port_5632_0, aclk);
+module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_5626_0, port_5633_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -5000,10 +5013,10 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_5625_0, port_56
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_5625_0;
-  wire [17:0] port_5625_0;
-  input [4:0] port_5632_0;
-  wire [4:0] port_5632_0;
+  input [17:0] port_5626_0;
+  wire [17:0] port_5626_0;
+  input [4:0] port_5633_0;
+  wire [4:0] port_5633_0;
   wire produce;
   output [22:0] r_data;
   wire [22:0] r_data;
@@ -5029,7 +5042,7 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_5625_0, port_56
   reg [22:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_5632_0, port_5625_0 };
+      storage[w_port__addr] <= { port_5633_0, port_5626_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -5091,13 +5104,13 @@ module smollm2_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_5625_0, port_56
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_5632_0, port_5625_0 };
-  assign w_data = { port_5632_0, port_5625_0 };
+  assign w_port__data = { port_5633_0, port_5626_0 };
+  assign w_data = { port_5633_0, port_5626_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module smollm2_engine_reduce_sumsq(rst, port_5403_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, sum_1, low_1_l1, aclk);
+module smollm2_engine_reduce_sumsq(rst, port_5404_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, sum_1, low_1_l1, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [27:0] n1;
@@ -5150,8 +5163,8 @@ module smollm2_engine_reduce_sumsq(rst, port_5403_0, lane0, lane1, lane2, lane3,
   initial mark_1_l1 = 1'h0;
   reg mark_1_l1_34;
   initial mark_1_l1_34 = 1'h0;
-  input [1:0] port_5403_0;
-  wire [1:0] port_5403_0;
+  input [1:0] port_5404_0;
+  wire [1:0] port_5404_0;
   input rst;
   wire rst;
   reg [27:0] sum_0;
@@ -5173,9 +5186,9 @@ module smollm2_engine_reduce_sumsq(rst, port_5403_0, lane0, lane1, lane2, lane3,
   always @(posedge aclk)
     sum_0 <= n5;
   always @(posedge aclk)
-    mark_0_l1_30 <= port_5403_0[0];
+    mark_0_l1_30 <= port_5404_0[0];
   always @(posedge aclk)
-    mark_0_l1 <= port_5403_0[1];
+    mark_0_l1 <= port_5404_0[1];
   always @(posedge aclk)
     term_0_l1 <= { 6'h00, total };
   always @(posedge aclk)
@@ -5190,7 +5203,7 @@ module smollm2_engine_reduce_sumsq(rst, port_5403_0, lane0, lane1, lane2, lane3,
     term_1_l1 <= term_0_l1;
   always @(posedge aclk)
     low_1_l1 <= sum_0;
-  assign n1 = port_5403_0[1] ? 28'h0000000 : sum_0;
+  assign n1 = port_5404_0[1] ? 28'h0000000 : sum_0;
   assign n2 = { n1, 1'h1 } + { total[27:0], 1'h0 };
   assign n3 = mark_0_l1 ? 28'h0000000 : sum_1;
   smollm2_engine_reduce_sumsq_tree tree (
@@ -5209,7 +5222,7 @@ module smollm2_engine_reduce_sumsq(rst, port_5403_0, lane0, lane1, lane2, lane3,
   always @* begin
     if (wake_4) begin end
     n5 = sum_0;
-    if (port_5403_0[0]) begin
+    if (port_5404_0[0]) begin
       n5 = n2[28:1];
     end
     if (rst) begin
@@ -5235,10 +5248,10 @@ module smollm2_engine_reduce_sumsq(rst, port_5403_0, lane0, lane1, lane2, lane3,
   assign lane6_13 = lane6;
   assign lane7_15 = lane7;
   assign sum_0_next = n2[29:1];
-  assign first = port_5403_0[1];
+  assign first = port_5404_0[1];
   assign sum_1_next = n4[29:1];
   assign total_25 = { sum_1, low_1_l1 };
-  assign accept = port_5403_0[0];
+  assign accept = port_5404_0[0];
 endmodule
 
 module smollm2_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, total, aclk);
@@ -5523,7 +5536,7 @@ module smollm2_engine_ring(rst, port__en_9, drop, commit, read, ready, port__dat
   assign used_more = n11[6:0];
 endmodule
 
-module smollm2_engine_solver(rst, inv_178, inv_exp_180, port_5643_0, port_5647_0, aclk);
+module smollm2_engine_solver(rst, inv_178, inv_exp_180, port_5644_0, port_5648_0, aclk);
   wire [70:0] n1;
   wire [127:0] n10;
   wire [127:0] n100;
@@ -10027,10 +10040,10 @@ module smollm2_engine_solver(rst, inv_178, inv_exp_180, port_5643_0, port_5647_0
   initial mul15_s1_0_0 = 13'h0000;
   reg [10:0] mul15_s1_0_1;
   initial mul15_s1_0_1 = 11'h000;
-  input [27:0] port_5643_0;
-  wire [27:0] port_5643_0;
-  input [27:0] port_5647_0;
-  wire [27:0] port_5647_0;
+  input [27:0] port_5644_0;
+  wire [27:0] port_5644_0;
+  input [27:0] port_5648_0;
+  wire [27:0] port_5648_0;
   wire [8:0] port__addr;
   wire [8:0] port__addr_165;
   wire [19:0] port__data;
@@ -15494,7 +15507,7 @@ module smollm2_engine_solver(rst, inv_178, inv_exp_180, port_5643_0, port_5647_0
   always @(posedge aclk)
     inv_exp_180 <= inv_exp_c9;
   assign total = n2[65:0];
-  assign sumsq = { port_5643_0, port_5647_0 };
+  assign sumsq = { port_5644_0, port_5648_0 };
   assign count = n3[1];
   assign count_4 = n68[3];
   assign count_5 = n133[5];
@@ -15645,7 +15658,7 @@ module smollm2_engine_solver(rst, inv_178, inv_exp_180, port_5643_0, port_5647_0
   assign inv_exp = n4305[4:0];
   assign inv_c10 = inv_178;
   assign inv_exp_c10 = inv_exp_180;
-  assign n1 = { 5'h00, port_5643_0, port_5647_0, 10'h000 };
+  assign n1 = { 5'h00, port_5644_0, port_5648_0, 10'h000 };
   assign n4289 = { 32'h00000000, total_c2, 32'h00000000 };
   assign n4291 = { 15'h0000, mantissa_s1_0_0, 16'h0000 };
   assign n4293 = { 7'h00, n4292[66:0], 8'h00 };

@@ -72,7 +72,7 @@ module tiny_64(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
     .i__valid(s_axis_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
-    .r_en_62(m_axis_tready),
+    .r_en_63(m_axis_tready),
     .rst(rst),
     .saturated(saturated)
   );
@@ -103,17 +103,17 @@ module tiny_64(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready
   assign i__payload[64] = s_axis_tlast;
 endmodule
 
-module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payload, i__payload, saturated, framing_error, aclk);
+module tiny_64_engine(i__valid, r_en_63, clear, rst, i__ready, o__valid, o__payload, i__payload, saturated, framing_error, aclk);
   reg wake_1;
   initial wake_1 = 0;
   wire n1;
   wire n10;
-  wire n11;
-  wire n12;
+  wire [4:0] n11;
+  wire [4:0] n12;
   wire n13;
   wire n14;
-  wire [4:0] n15;
-  wire [4:0] n16;
+  wire n15;
+  wire n16;
   wire n17;
   wire n18;
   wire n19;
@@ -121,20 +121,20 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   wire n20;
   wire n21;
   wire n22;
-  wire n23;
+  wire [3:0] n23;
   wire [3:0] n24;
-  wire [3:0] n25;
-  wire [4:0] n26;
-  wire [2:0] n27;
+  wire [4:0] n25;
+  wire [2:0] n26;
+  wire n27;
   wire n28;
   wire n29;
   wire n3;
   wire n30;
   wire n31;
   wire n32;
-  wire n33;
+  wire [4:0] n33;
   wire [4:0] n34;
-  wire [4:0] n35;
+  wire n35;
   wire n36;
   wire n37;
   wire n38;
@@ -142,8 +142,8 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   wire n4;
   wire n40;
   wire n41;
-  wire n42;
-  reg [3:0] n43;
+  reg [3:0] n42;
+  reg n43;
   reg n44;
   reg [2:0] n45;
   reg [2:0] n46;
@@ -193,15 +193,17 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   wire i__valid;
   reg [3:0] i_beat;
   initial i_beat = 4'h0;
+  reg i_end;
+  initial i_end = 1'h0;
   wire [2:0] i_marks;
   wire i_misframed;
   reg i_skip;
   initial i_skip = 1'h0;
   wire i_take;
   wire [17:0] inv;
-  wire [17:0] inv_42;
+  wire [17:0] inv_43;
   wire [3:0] inv_exp;
-  wire [3:0] inv_exp_44;
+  wire [3:0] inv_exp_45;
   wire [30:0] lane0;
   wire [30:0] lane1;
   wire [30:0] lane2;
@@ -242,13 +244,13 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   reg [1:0] o_mark_c5;
   initial o_mark_c5 = 2'h0;
   wire [63:0] r_data;
-  wire [64:0] r_data_59;
-  wire [21:0] r_data_79;
+  wire [64:0] r_data_60;
+  wire [21:0] r_data_80;
   wire r_en;
-  input r_en_62;
-  wire r_en_62;
+  input r_en_63;
+  wire r_en_63;
   wire r_rdy;
-  wire r_rdy_61;
+  wire r_rdy_62;
   wire read;
   wire ready;
   input rst;
@@ -282,38 +284,39 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   wire [30:0] sumsq_3;
   wire [36:0] total;
   wire [63:0] w_data;
-  wire [21:0] w_data_30;
-  wire [64:0] w_data_51;
+  wire [21:0] w_data_31;
+  wire [64:0] w_data_52;
   reg w_en;
   initial w_en = 1'h0;
-  wire w_en_57;
+  wire w_en_58;
   wire write;
   wire [15:0] x_0;
-  wire [15:0] x_0_45;
+  wire [15:0] x_0_46;
   wire [15:0] x_1;
-  wire [15:0] x_1_47;
+  wire [15:0] x_1_48;
   wire [15:0] x_2;
-  wire [15:0] x_2_48;
+  wire [15:0] x_2_49;
   wire [15:0] x_3;
-  wire [15:0] x_3_49;
+  wire [15:0] x_3_50;
   wire [15:0] y_0;
   wire [15:0] y_1;
   wire [15:0] y_2;
   wire [15:0] y_3;
-  assign n30 = o_credit == 1'h1;
-  assign n31 = o_issue & n30;
-  assign n32 = o_broke | n31;
-  assign n33 = n29 & n32;
-  assign n34 = o_beat + 1'h1;
-  assign n35 = o_end ? 5'h00 : n34;
-  assign n36 = ~ clear;
-  assign n37 = saturated & n36;
-  assign n38 = n37 | limited;
-  assign n39 = ~ clear;
-  assign n40 = framing_error & n39;
-  assign n42 = n40 | n41;
+  assign n30 = o_issue & n29;
+  assign n31 = o_broke | n30;
+  assign n32 = n28 & n31;
+  assign n33 = o_beat + 1'h1;
+  assign n34 = o_end ? 5'h00 : n33;
+  assign n35 = ~ clear;
+  assign n36 = saturated & n35;
+  assign n37 = n36 | limited;
+  assign n38 = ~ clear;
+  assign n39 = framing_error & n38;
+  assign n41 = n39 | n40;
   always @(posedge aclk)
-    i_beat <= n43;
+    i_beat <= n42;
+  always @(posedge aclk)
+    i_end <= n43;
   always @(posedge aclk)
     i_skip <= n44;
   always @(posedge aclk)
@@ -339,7 +342,7 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   always @(posedge aclk)
     o_beat <= n55;
   always @(posedge aclk)
-    scalars_c1 <= r_data_79;
+    scalars_c1 <= r_data_80;
   always @(posedge aclk)
     scalars_c2 <= scalars_c1;
   always @(posedge aclk)
@@ -360,43 +363,43 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   assign n1 = i__valid & i__ready;
   assign n2 = ~ i_skip;
   assign i_take = n1 & n2;
-  assign n3 = i_beat == 4'hf;
-  assign n4 = n3 != i__payload[64];
-  assign i_misframed = i_take & n4;
-  assign n5 = i_beat == 4'hf;
-  assign n6 = i_take & n5;
-  assign commit = n6 & i__payload[64];
-  assign n7 = ! i_beat;
-  assign n8 = i_beat == 4'hf;
-  assign n9 = i_take & n8;
-  assign n10 = n9 & i__payload[64];
-  assign n11 = ~ o_broke;
-  assign o_issue = r_rdy & n11;
+  assign n3 = i_end != i__payload[64];
+  assign i_misframed = i_take & n3;
+  assign n4 = i_take & i_end;
+  assign commit = n4 & i__payload[64];
+  assign n5 = ! i_beat;
+  assign n6 = i_take & i_end;
+  assign n7 = n6 & i__payload[64];
+  assign n8 = ~ o_broke;
+  assign o_issue = r_rdy & n8;
   assign o_end = o_beat == 4'hf;
   assign r_en = o_issue & o_end;
-  assign n12 = | { saturated_3, saturated_2, saturated_1, saturated_0 };
-  assign limited = o_mark_c5[0] & n12;
-  assign n13 = i_beat == 4'hf;
-  assign n14 = n13 | i__payload[64];
-  assign n15 = i_beat + 1'h1;
-  assign n16 = n14 ? 5'h00 : n15;
+  assign n9 = | { saturated_3, saturated_2, saturated_1, saturated_0 };
+  assign limited = o_mark_c5[0] & n9;
+  assign n10 = i_end | i__payload[64];
+  assign n11 = i_beat + 1'h1;
+  assign n12 = n10 ? 5'h00 : n11;
+  assign n13 = i_end | i__payload[64];
+  assign n14 = ~ n13;
+  assign n15 = i_beat == 4'he;
+  assign n16 = n14 & n15;
   assign n17 = i__valid & i__ready;
-  assign n18 = i_beat == 4'hf;
-  assign n19 = i_skip | n18;
-  assign n20 = ~ i__payload[64];
-  assign n21 = n19 & n20;
-  assign n22 = o__valid & r_en_62;
-  assign n23 = n22 == o_issue;
-  assign n24 = o_credit - 1'h1;
-  assign n25 = o_credit + 1'h1;
-  assign n26 = o_issue ? { n24[3], n24 } : { 1'h0, n25 };
-  assign n27 = n23 ? o_credit : n26[2:0];
-  assign n28 = o__valid & r_en_62;
-  assign n29 = ~ n28;
+  assign n18 = i_skip | i_end;
+  assign n19 = ~ i__payload[64];
+  assign n20 = n18 & n19;
+  assign n21 = o__valid & r_en_63;
+  assign n22 = n21 == o_issue;
+  assign n23 = o_credit - 1'h1;
+  assign n24 = o_credit + 1'h1;
+  assign n25 = o_issue ? { n23[3], n23 } : { 1'h0, n24 };
+  assign n26 = n22 ? o_credit : n25[2:0];
+  assign n27 = o__valid & r_en_63;
+  assign n28 = ~ n27;
+  assign n29 = o_credit == 1'h1;
   tiny_64_engine_apply apply (
     .aclk(aclk),
-    .port_1538_0(scalars_c2),
-    .port_1555_0(r_data),
+    .port_1539_0(scalars_c2),
+    .port_1556_0(r_data),
     .rst(rst),
     .saturated_0_c3(saturated_0),
     .saturated_1_c3(saturated_1),
@@ -409,13 +412,13 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   );
   tiny_64_engine_fifo fifo (
     .aclk(aclk),
-    .port_1548_0(o_mark_c5),
-    .port_1618_0(y_0),
-    .port_1619_0(y_1),
-    .port_1620_0(y_2),
-    .port_1621_0(y_3),
+    .port_1549_0(o_mark_c5),
+    .port_1619_0(y_0),
+    .port_1620_0(y_1),
+    .port_1621_0(y_2),
+    .port_1622_0(y_3),
     .r_data(o__payload),
-    .r_en(r_en_62),
+    .r_en(r_en_63),
     .r_rdy(o__valid),
     .rst(rst)
   );
@@ -425,14 +428,14 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
     .mul1_1(lane1),
     .mul1_2(lane2),
     .mul1_3(lane3),
-    .port_1508_0(i__payload[63:0]),
+    .port_1507_0(i__payload[63:0]),
     .rst(rst)
   );
   tiny_64_engine_queue queue (
     .aclk(aclk),
-    .port_1583_0(inv),
-    .port_1587_0(inv_exp),
-    .r_data(r_data_79),
+    .port_1584_0(inv),
+    .port_1588_0(inv_exp),
+    .r_data(r_data_80),
     .r_en(r_en),
     .r_rdy(r_rdy),
     .rst(rst),
@@ -444,7 +447,7 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
     .lane1(lane1),
     .lane2(lane2),
     .lane3(lane3),
-    .port_1518_0(marks_c2[1:0]),
+    .port_1519_0(marks_c2[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -468,19 +471,29 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   );
   always @* begin
     if (wake_1) begin end
-    n43 = i_beat;
+    n42 = i_beat;
     if (i_take) begin
-      n43 = n16[3:0];
+      n42 = n12[3:0];
     end
     if (rst) begin
-      n43 = 4'h0;
+      n42 = 4'h0;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n43 = i_end;
+    if (i_take) begin
+      n43 = n16;
+    end
+    if (rst) begin
+      n43 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
     n44 = i_skip;
     if (n17) begin
-      n44 = n21;
+      n44 = n20;
     end
     if (rst) begin
       n44 = 1'h0;
@@ -488,7 +501,7 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   end
   always @* begin
     if (wake_1) begin end
-    n45 = { n10, n7, i_take };
+    n45 = { n7, n5, i_take };
     if (rst) begin
       n45 = 3'h0;
     end
@@ -544,14 +557,14 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   end
   always @* begin
     if (wake_1) begin end
-    n53 = n27;
+    n53 = n26;
     if (rst) begin
       n53 = 3'h7;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n54 = n33;
+    n54 = n32;
     if (rst) begin
       n54 = 1'h0;
     end
@@ -560,7 +573,7 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
     if (wake_1) begin end
     n55 = o_beat;
     if (o_issue) begin
-      n55 = n35[3:0];
+      n55 = n34[3:0];
     end
     if (rst) begin
       n55 = 4'h0;
@@ -603,14 +616,14 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   end
   always @* begin
     if (wake_1) begin end
-    n61 = n38;
+    n61 = n37;
     if (rst) begin
       n61 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n62 = n42;
+    n62 = n41;
     if (rst) begin
       n62 = 1'h0;
     end
@@ -618,7 +631,7 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   assign write = i_take;
   assign w_data = i__payload[63:0];
   assign drop = i_misframed;
-  assign i_marks = { n10, n7, i_take };
+  assign i_marks = { n7, n5, i_take };
   assign x_0 = i__payload[15:0];
   assign x_1 = i__payload[31:16];
   assign x_2 = i__payload[47:32];
@@ -630,21 +643,21 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   assign sumsq_1 = lane1;
   assign sumsq_2 = lane2;
   assign sumsq_3 = lane3;
-  assign w_data_30 = { inv_exp, inv };
+  assign w_data_31 = { inv_exp, inv };
   assign solved_c6 = w_en;
   assign read = o_issue;
-  assign inv_42 = scalars_c2[17:0];
-  assign inv_exp_44 = scalars_c2[21:18];
-  assign x_0_45 = r_data[15:0];
-  assign x_1_47 = r_data[31:16];
-  assign x_2_48 = r_data[47:32];
-  assign x_3_49 = r_data[63:48];
+  assign inv_43 = scalars_c2[17:0];
+  assign inv_exp_45 = scalars_c2[21:18];
+  assign x_0_46 = r_data[15:0];
+  assign x_1_48 = r_data[31:16];
+  assign x_2_49 = r_data[47:32];
+  assign x_3_50 = r_data[63:48];
   assign o_mark = { o_end, o_issue };
-  assign w_data_51 = { o_mark_c5[1], y_3, y_2, y_1, y_0 };
-  assign w_en_57 = o_mark_c5[0];
-  assign r_data_59 = o__payload;
-  assign r_rdy_61 = o__valid;
-  assign o__ready = r_en_62;
+  assign w_data_52 = { o_mark_c5[1], y_3, y_2, y_1, y_0 };
+  assign w_en_58 = o_mark_c5[0];
+  assign r_data_60 = o__payload;
+  assign r_rdy_62 = o__valid;
+  assign o__ready = r_en_63;
   assign i__payload_data = i__payload[63:0];
   assign i__payload_data_0 = i__payload[15:0];
   assign i__payload_data_1 = i__payload[31:16];
@@ -657,10 +670,10 @@ module tiny_64_engine(i__valid, r_en_62, clear, rst, i__ready, o__valid, o__payl
   assign o__payload_data_2 = o__payload[47:32];
   assign o__payload_data_3 = o__payload[63:48];
   assign o__payload_last = o__payload[64];
-  assign n41 = i_misframed;
+  assign n40 = i_misframed;
 endmodule
 
-module tiny_64_engine_apply(rst, port_1538_0, port_1555_0, y_0_c3, y_1_c3, y_2_c3, y_3_c3, saturated_0_c3, saturated_1_c3, saturated_2_c3, saturated_3_c3, aclk);
+module tiny_64_engine_apply(rst, port_1539_0, port_1556_0, y_0_c3, y_1_c3, y_2_c3, y_3_c3, saturated_0_c3, saturated_1_c3, saturated_2_c3, saturated_3_c3, aclk);
   wire [33:0] n1;
   wire [47:0] n10;
   wire n100;
@@ -851,10 +864,10 @@ module tiny_64_engine_apply(rst, port_1538_0, port_1555_0, y_0_c3, y_1_c3, y_2_c
   wire [3:0] inv_exp;
   reg [3:0] inv_exp_c1;
   initial inv_exp_c1 = 4'h0;
-  input [21:0] port_1538_0;
-  wire [21:0] port_1538_0;
-  input [63:0] port_1555_0;
-  wire [63:0] port_1555_0;
+  input [21:0] port_1539_0;
+  wire [21:0] port_1539_0;
+  input [63:0] port_1556_0;
+  wire [63:0] port_1556_0;
   wire [34:0] product_0;
   reg [34:0] product_0_s1_0_0;
   initial product_0_s1_0_0 = 35'h000000000;
@@ -945,10 +958,10 @@ module tiny_64_engine_apply(rst, port_1538_0, port_1555_0, y_0_c3, y_1_c3, y_2_c
   output [15:0] y_3_c3;
   reg [15:0] y_3_c3;
   initial y_3_c3 = 16'h0000;
-  assign n1 = $signed(port_1555_0[15:0]) * $signed(port_1538_0[17:0]);
-  assign n3 = $signed(port_1555_0[31:16]) * $signed(port_1538_0[17:0]);
-  assign n5 = $signed(port_1555_0[47:32]) * $signed(port_1538_0[17:0]);
-  assign n7 = $signed(port_1555_0[63:48]) * $signed(port_1538_0[17:0]);
+  assign n1 = $signed(port_1556_0[15:0]) * $signed(port_1539_0[17:0]);
+  assign n3 = $signed(port_1556_0[31:16]) * $signed(port_1539_0[17:0]);
+  assign n5 = $signed(port_1556_0[47:32]) * $signed(port_1539_0[17:0]);
+  assign n7 = $signed(port_1556_0[63:48]) * $signed(port_1539_0[17:0]);
   assign n10 = $signed(product_0_s1_0_0) + $signed(n9);
   assign n12 = $signed(product_1_s1_0_0) + $signed(n11);
   assign n14 = $signed(product_2_s1_0_0) + $signed(n13);
@@ -1092,21 +1105,21 @@ module tiny_64_engine_apply(rst, port_1538_0, port_1555_0, y_0_c3, y_1_c3, y_2_c
   always @(posedge aclk)
     product_0_s1_0_0 <= n2;
   always @(posedge aclk)
-    product_0_s1_0_1 <= port_1555_0[15:0];
+    product_0_s1_0_1 <= port_1556_0[15:0];
   always @(posedge aclk)
     product_1_s1_0_0 <= n4;
   always @(posedge aclk)
-    product_1_s1_0_1 <= port_1555_0[31:16];
+    product_1_s1_0_1 <= port_1556_0[31:16];
   always @(posedge aclk)
     product_2_s1_0_0 <= n6;
   always @(posedge aclk)
-    product_2_s1_0_1 <= port_1555_0[47:32];
+    product_2_s1_0_1 <= port_1556_0[47:32];
   always @(posedge aclk)
     product_3_s1_0_0 <= n8;
   always @(posedge aclk)
-    product_3_s1_0_1 <= port_1555_0[63:48];
+    product_3_s1_0_1 <= port_1556_0[63:48];
   always @(posedge aclk)
-    inv_exp_c1 <= port_1538_0[21:18];
+    inv_exp_c1 <= port_1539_0[21:18];
   always @(posedge aclk)
     shiftright4_0_s4_0_0 <= signal;
   always @(posedge aclk)
@@ -1139,12 +1152,12 @@ module tiny_64_engine_apply(rst, port_1538_0, port_1555_0, y_0_c3, y_1_c3, y_2_c
     saturated_2_c3 <= saturated_2;
   always @(posedge aclk)
     saturated_3_c3 <= saturated_3;
-  assign x_0 = port_1555_0[15:0];
-  assign inv = port_1538_0[17:0];
-  assign x_1 = port_1555_0[31:16];
-  assign x_2 = port_1555_0[47:32];
-  assign x_3 = port_1555_0[63:48];
-  assign inv_exp = port_1538_0[21:18];
+  assign x_0 = port_1556_0[15:0];
+  assign inv = port_1539_0[17:0];
+  assign x_1 = port_1556_0[31:16];
+  assign x_2 = port_1556_0[47:32];
+  assign x_3 = port_1556_0[63:48];
+  assign inv_exp = port_1539_0[21:18];
   assign y_0 = n104[15:0];
   assign y_1 = n112[15:0];
   assign y_2 = n120[15:0];
@@ -1215,7 +1228,7 @@ module tiny_64_engine_apply(rst, port_1538_0, port_1555_0, y_0_c3, y_1_c3, y_2_c
   assign n90 = signal_78[0];
 endmodule
 
-module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1548_0, port_1618_0, port_1619_0, port_1620_0, port_1621_0, aclk);
+module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1549_0, port_1619_0, port_1620_0, port_1621_0, port_1622_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -1244,16 +1257,16 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1548_0, port_1618_0, p
   wire [2:0] consume;
   reg [2:0] level;
   initial level = 3'h0;
-  input [1:0] port_1548_0;
-  wire [1:0] port_1548_0;
-  input [15:0] port_1618_0;
-  wire [15:0] port_1618_0;
+  input [1:0] port_1549_0;
+  wire [1:0] port_1549_0;
   input [15:0] port_1619_0;
   wire [15:0] port_1619_0;
   input [15:0] port_1620_0;
   wire [15:0] port_1620_0;
   input [15:0] port_1621_0;
   wire [15:0] port_1621_0;
+  input [15:0] port_1622_0;
+  wire [15:0] port_1622_0;
   wire [2:0] produce;
   output [64:0] r_data;
   wire [64:0] r_data;
@@ -1278,13 +1291,13 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1548_0, port_1618_0, p
   reg [64:0] storage [6:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1548_0[1], port_1621_0, port_1620_0, port_1619_0, port_1618_0 };
+      storage[w_port__addr] <= { port_1549_0[1], port_1622_0, port_1621_0, port_1620_0, port_1619_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 3'h7;
   assign r_rdy = | level;
-  assign w_port__en = port_1548_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1548_0[0];
+  assign w_port__en = port_1549_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1549_0[0];
   assign n2 = w_port__addr == 3'h6;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 4'h0 : n3;
@@ -1292,13 +1305,13 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1548_0, port_1618_0, p
   assign n6 = r_port__addr == 3'h6;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 4'h0 : n7;
-  assign n9 = w_rdy & port_1548_0[0];
+  assign n9 = w_rdy & port_1549_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1548_0[0];
+  assign n15 = w_rdy & port_1549_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -1344,14 +1357,14 @@ module tiny_64_engine_fifo(r_en, rst, r_rdy, r_data, port_1548_0, port_1618_0, p
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1548_0[1], port_1621_0, port_1620_0, port_1619_0, port_1618_0 };
-  assign w_data = { port_1548_0[1], port_1621_0, port_1620_0, port_1619_0, port_1618_0 };
-  assign w_en = port_1548_0[0];
+  assign w_port__data = { port_1549_0[1], port_1622_0, port_1621_0, port_1620_0, port_1619_0 };
+  assign w_data = { port_1549_0[1], port_1622_0, port_1621_0, port_1620_0, port_1619_0 };
+  assign w_en = port_1549_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module tiny_64_engine_gather(rst, port_1508_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
+module tiny_64_engine_gather(rst, port_1507_0, mul1_0, mul1_1, mul1_2, mul1_3, aclk);
   wire [31:0] n1;
   wire [32:0] n2;
   wire [31:0] n3;
@@ -1374,8 +1387,8 @@ module tiny_64_engine_gather(rst, port_1508_0, mul1_0, mul1_1, mul1_2, mul1_3, a
   output [30:0] mul1_3;
   reg [30:0] mul1_3;
   initial mul1_3 = 31'h00000000;
-  input [63:0] port_1508_0;
-  wire [63:0] port_1508_0;
+  input [63:0] port_1507_0;
+  wire [63:0] port_1507_0;
   input rst;
   wire rst;
   wire [30:0] sumsq_0;
@@ -1386,9 +1399,9 @@ module tiny_64_engine_gather(rst, port_1508_0, mul1_0, mul1_1, mul1_2, mul1_3, a
   wire [15:0] x_1;
   wire [15:0] x_2;
   wire [15:0] x_3;
-  assign n3 = $signed(port_1508_0[31:16]) * $signed(port_1508_0[31:16]);
-  assign n5 = $signed(port_1508_0[47:32]) * $signed(port_1508_0[47:32]);
-  assign n7 = $signed(port_1508_0[63:48]) * $signed(port_1508_0[63:48]);
+  assign n3 = $signed(port_1507_0[31:16]) * $signed(port_1507_0[31:16]);
+  assign n5 = $signed(port_1507_0[47:32]) * $signed(port_1507_0[47:32]);
+  assign n7 = $signed(port_1507_0[63:48]) * $signed(port_1507_0[63:48]);
   always @(posedge aclk)
     mul1_0 <= n2[30:0];
   always @(posedge aclk)
@@ -1397,11 +1410,11 @@ module tiny_64_engine_gather(rst, port_1508_0, mul1_0, mul1_1, mul1_2, mul1_3, a
     mul1_2 <= n6[30:0];
   always @(posedge aclk)
     mul1_3 <= n8[30:0];
-  assign n1 = $signed(port_1508_0[15:0]) * $signed(port_1508_0[15:0]);
-  assign x_0 = port_1508_0[15:0];
-  assign x_1 = port_1508_0[31:16];
-  assign x_2 = port_1508_0[47:32];
-  assign x_3 = port_1508_0[63:48];
+  assign n1 = $signed(port_1507_0[15:0]) * $signed(port_1507_0[15:0]);
+  assign x_0 = port_1507_0[15:0];
+  assign x_1 = port_1507_0[31:16];
+  assign x_2 = port_1507_0[47:32];
+  assign x_3 = port_1507_0[63:48];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
@@ -1412,7 +1425,7 @@ module tiny_64_engine_gather(rst, port_1508_0, mul1_0, mul1_1, mul1_2, mul1_3, a
   assign n8 = { n7[31], n7 };
 endmodule
 
-module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1583_0, port_1587_0, aclk);
+module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1584_0, port_1588_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -1437,10 +1450,10 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1583_0, port_15
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_1583_0;
-  wire [17:0] port_1583_0;
-  input [3:0] port_1587_0;
-  wire [3:0] port_1587_0;
+  input [17:0] port_1584_0;
+  wire [17:0] port_1584_0;
+  input [3:0] port_1588_0;
+  wire [3:0] port_1588_0;
   wire produce;
   output [21:0] r_data;
   wire [21:0] r_data;
@@ -1466,7 +1479,7 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1583_0, port_15
   reg [21:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1587_0, port_1583_0 };
+      storage[w_port__addr] <= { port_1588_0, port_1584_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -1528,13 +1541,13 @@ module tiny_64_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1583_0, port_15
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1587_0, port_1583_0 };
-  assign w_data = { port_1587_0, port_1583_0 };
+  assign w_port__data = { port_1588_0, port_1584_0 };
+  assign w_data = { port_1588_0, port_1584_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module tiny_64_engine_reduce_sumsq(rst, port_1518_0, lane0, lane1, lane2, lane3, total, aclk);
+module tiny_64_engine_reduce_sumsq(rst, port_1519_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [37:0] n1;
@@ -1556,8 +1569,8 @@ module tiny_64_engine_reduce_sumsq(rst, port_1518_0, lane0, lane1, lane2, lane3,
   input [30:0] lane3;
   wire [30:0] lane3;
   wire [30:0] lane3_7;
-  input [1:0] port_1518_0;
-  wire [1:0] port_1518_0;
+  input [1:0] port_1519_0;
+  wire [1:0] port_1519_0;
   input rst;
   wire rst;
   wire [36:0] sum;
@@ -1566,7 +1579,7 @@ module tiny_64_engine_reduce_sumsq(rst, port_1518_0, lane0, lane1, lane2, lane3,
   initial total = 37'h0000000000;
   wire [32:0] total_14;
   assign n1 = total + total_14;
-  assign n2 = port_1518_0[1] ? { 5'h00, total_14 } : n1;
+  assign n2 = port_1519_0[1] ? { 5'h00, total_14 } : n1;
   always @(posedge aclk)
     total <= n3;
   tiny_64_engine_reduce_sumsq_tree tree (
@@ -1581,7 +1594,7 @@ module tiny_64_engine_reduce_sumsq(rst, port_1518_0, lane0, lane1, lane2, lane3,
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1518_0[0]) begin
+    if (port_1519_0[0]) begin
       n3 = n2[36:0];
     end
     if (rst) begin
@@ -1593,8 +1606,8 @@ module tiny_64_engine_reduce_sumsq(rst, port_1518_0, lane0, lane1, lane2, lane3,
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
   assign sum = total;
-  assign accept = port_1518_0[0];
-  assign first = port_1518_0[1];
+  assign accept = port_1519_0[0];
+  assign first = port_1519_0[1];
 endmodule
 
 module tiny_64_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, total, aclk);

@@ -103,15 +103,15 @@ module vit_layernorm_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_a
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
-    .i__payload_101(i_gamma__payload),
-    .i__payload_107(i_beta__payload),
+    .i__payload_102(i_gamma__payload),
+    .i__payload_108(i_beta__payload),
     .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
-    .i__valid_105(s_axis_gamma_tvalid),
-    .i__valid_111(s_axis_beta_tvalid),
+    .i__valid_106(s_axis_gamma_tvalid),
+    .i__valid_112(s_axis_beta_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
-    .r_en_94(m_axis_tready),
+    .r_en_95(m_axis_tready),
     .rst(rst),
     .saturated(saturated)
   );
@@ -170,17 +170,17 @@ module vit_layernorm_768(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_a
   assign s_axis_beta_tready = aresetn;
 endmodule
 
-module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_101, i__payload_107, saturated, framing_error, aclk);
+module vit_layernorm_768_engine(i__valid, r_en_95, i__valid_106, i__valid_112, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_102, i__payload_108, saturated, framing_error, aclk);
   reg wake_1;
   initial wake_1 = 0;
   wire n1;
   wire n10;
-  wire n11;
-  wire n12;
+  wire [8:0] n11;
+  wire [8:0] n12;
   wire n13;
   wire n14;
-  wire [8:0] n15;
-  wire [8:0] n16;
+  wire n15;
+  wire n16;
   wire n17;
   wire n18;
   wire n19;
@@ -188,20 +188,20 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   wire n20;
   wire n21;
   wire n22;
-  wire n23;
+  wire [5:0] n23;
   wire [5:0] n24;
-  wire [5:0] n25;
-  wire [6:0] n26;
-  wire [4:0] n27;
+  wire [6:0] n25;
+  wire [4:0] n26;
+  wire n27;
   wire n28;
   wire n29;
   wire n3;
   wire n30;
   wire n31;
   wire n32;
-  wire n33;
+  wire [8:0] n33;
   wire [8:0] n34;
-  wire [8:0] n35;
+  wire n35;
   wire n36;
   wire n37;
   wire n38;
@@ -209,8 +209,8 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   wire n4;
   wire n40;
   wire n41;
-  wire n42;
-  reg [7:0] n43;
+  reg [7:0] n42;
+  reg n43;
   reg n44;
   reg [2:0] n45;
   reg [2:0] n46;
@@ -260,56 +260,56 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   wire [63:0] n86;
   wire n9;
   wire accept;
-  wire accept_30;
+  wire accept_31;
   input aclk;
   wire aclk;
   wire [7:0] beat;
-  wire [7:0] beat_73;
+  wire [7:0] beat_74;
   wire [15:0] beta_0;
-  wire [15:0] beta_0_75;
+  wire [15:0] beta_0_76;
   wire [15:0] beta_1;
-  wire [15:0] beta_1_77;
+  wire [15:0] beta_1_78;
   wire [15:0] beta_2;
-  wire [15:0] beta_2_79;
+  wire [15:0] beta_2_80;
   wire [15:0] beta_3;
-  wire [15:0] beta_3_81;
+  wire [15:0] beta_3_82;
   input clear;
   wire clear;
   wire commit;
   wire drop;
   wire first;
-  wire first_31;
+  wire first_32;
   output framing_error;
   reg framing_error;
   initial framing_error = 1'h0;
-  wire framing_error_153;
   wire framing_error_154;
+  wire framing_error_155;
   wire [15:0] gamma_0;
-  wire [15:0] gamma_0_66;
+  wire [15:0] gamma_0_67;
   wire [15:0] gamma_1;
-  wire [15:0] gamma_1_68;
+  wire [15:0] gamma_1_69;
   wire [15:0] gamma_2;
-  wire [15:0] gamma_2_70;
+  wire [15:0] gamma_2_71;
   wire [15:0] gamma_3;
-  wire [15:0] gamma_3_72;
+  wire [15:0] gamma_3_73;
   input [64:0] i__payload;
   wire [64:0] i__payload;
-  input [64:0] i__payload_101;
-  wire [64:0] i__payload_101;
-  wire [63:0] i__payload_101_data;
-  wire [15:0] i__payload_101_data_0;
-  wire [15:0] i__payload_101_data_1;
-  wire [15:0] i__payload_101_data_2;
-  wire [15:0] i__payload_101_data_3;
-  wire i__payload_101_last;
-  input [64:0] i__payload_107;
-  wire [64:0] i__payload_107;
-  wire [63:0] i__payload_107_data;
-  wire [15:0] i__payload_107_data_0;
-  wire [15:0] i__payload_107_data_1;
-  wire [15:0] i__payload_107_data_2;
-  wire [15:0] i__payload_107_data_3;
-  wire i__payload_107_last;
+  input [64:0] i__payload_102;
+  wire [64:0] i__payload_102;
+  wire [63:0] i__payload_102_data;
+  wire [15:0] i__payload_102_data_0;
+  wire [15:0] i__payload_102_data_1;
+  wire [15:0] i__payload_102_data_2;
+  wire [15:0] i__payload_102_data_3;
+  wire i__payload_102_last;
+  input [64:0] i__payload_108;
+  wire [64:0] i__payload_108;
+  wire [63:0] i__payload_108_data;
+  wire [15:0] i__payload_108_data_0;
+  wire [15:0] i__payload_108_data_1;
+  wire [15:0] i__payload_108_data_2;
+  wire [15:0] i__payload_108_data_3;
+  wire i__payload_108_last;
   wire [63:0] i__payload_data;
   wire [15:0] i__payload_data_0;
   wire [15:0] i__payload_data_1;
@@ -318,14 +318,14 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   wire i__payload_last;
   output i__ready;
   wire i__ready;
-  wire i__ready_104;
-  wire i__ready_110;
+  wire i__ready_105;
+  wire i__ready_111;
   input i__valid;
   wire i__valid;
-  input i__valid_105;
-  wire i__valid_105;
-  input i__valid_111;
-  wire i__valid_111;
+  input i__valid_106;
+  wire i__valid_106;
+  input i__valid_112;
+  wire i__valid_112;
   reg [7:0] i_beat;
   initial i_beat = 8'h00;
   wire [64:0] i_beta__payload;
@@ -337,6 +337,8 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   wire i_beta__payload_last;
   wire i_beta__ready;
   wire i_beta__valid;
+  reg i_end;
+  initial i_end = 1'h0;
   wire [64:0] i_gamma__payload;
   wire [63:0] i_gamma__payload_data;
   wire [15:0] i_gamma__payload_data_0;
@@ -352,17 +354,17 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   initial i_skip = 1'h0;
   wire i_take;
   wire [17:0] inv;
-  wire [17:0] inv_55;
+  wire [17:0] inv_56;
   wire [4:0] inv_exp;
-  wire [4:0] inv_exp_57;
+  wire [4:0] inv_exp_58;
   wire [15:0] lane0;
-  wire [30:0] lane0_34;
+  wire [30:0] lane0_35;
   wire [15:0] lane1;
-  wire [30:0] lane1_36;
+  wire [30:0] lane1_37;
   wire [15:0] lane2;
-  wire [30:0] lane2_38;
+  wire [30:0] lane2_39;
   wire [15:0] lane3;
-  wire [30:0] lane3_40;
+  wire [30:0] lane3_41;
   wire limited;
   reg [2:0] marks_c1;
   initial marks_c1 = 3'h0;
@@ -426,13 +428,13 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   initial o_mark_c9 = 2'h0;
   wire [25:0] out_sum;
   wire [63:0] r_data;
-  wire [48:0] r_data_134;
-  wire [64:0] r_data_91;
+  wire [48:0] r_data_135;
+  wire [64:0] r_data_92;
   wire r_en;
-  input r_en_94;
-  wire r_en_94;
+  input r_en_95;
+  wire r_en_95;
   wire r_rdy;
-  wire r_rdy_93;
+  wire r_rdy_94;
   wire read;
   wire ready;
   input rst;
@@ -478,7 +480,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   reg solved_c9;
   initial solved_c9 = 1'h0;
   wire [25:0] sum;
-  wire [25:0] sum_58;
+  wire [25:0] sum_59;
   wire [15:0] sum_0;
   wire [15:0] sum_1;
   wire [15:0] sum_2;
@@ -489,65 +491,66 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   wire [30:0] sumsq_2;
   wire [30:0] sumsq_3;
   wire [25:0] total;
-  wire [39:0] total_33;
+  wire [39:0] total_34;
   wire [63:0] w_data;
-  wire [48:0] w_data_42;
-  wire [64:0] w_data_83;
+  wire [48:0] w_data_43;
+  wire [64:0] w_data_84;
   reg w_en;
   initial w_en = 1'h0;
-  wire w_en_89;
+  wire w_en_90;
   wire write;
   wire [15:0] x_0;
-  wire [15:0] x_0_59;
+  wire [15:0] x_0_60;
   wire [15:0] x_1;
-  wire [15:0] x_1_61;
+  wire [15:0] x_1_62;
   wire [15:0] x_2;
-  wire [15:0] x_2_62;
+  wire [15:0] x_2_63;
   wire [15:0] x_3;
-  wire [15:0] x_3_63;
+  wire [15:0] x_3_64;
   wire [15:0] y_0;
   wire [15:0] y_1;
   wire [15:0] y_2;
   wire [15:0] y_3;
-  assign n10 = n9 & i__payload[64];
-  assign n11 = ~ o_broke;
-  assign o_issue = r_rdy & n11;
   assign o_end = o_beat == 8'hbf;
   assign r_en = o_issue & o_end;
-  assign n12 = | { saturated_3, saturated_2, saturated_1, saturated_0 };
-  assign limited = o_mark_c16[0] & n12;
-  assign n13 = i_beat == 8'hbf;
-  assign n14 = n13 | i__payload[64];
-  assign n15 = i_beat + 1'h1;
-  assign n16 = n14 ? 9'h000 : n15;
+  assign n9 = | { saturated_3, saturated_2, saturated_1, saturated_0 };
+  assign limited = o_mark_c16[0] & n9;
+  assign n10 = i_end | i__payload[64];
+  assign n11 = i_beat + 1'h1;
+  assign n12 = n10 ? 9'h000 : n11;
+  assign n13 = i_end | i__payload[64];
+  assign n14 = ~ n13;
+  assign n15 = i_beat == 8'hbe;
+  assign n16 = n14 & n15;
   assign n17 = i__valid & i__ready;
-  assign n18 = i_beat == 8'hbf;
-  assign n19 = i_skip | n18;
-  assign n20 = ~ i__payload[64];
-  assign n21 = n19 & n20;
-  assign n22 = o__valid & r_en_94;
-  assign n23 = n22 == o_issue;
-  assign n24 = o_credit - 1'h1;
-  assign n25 = o_credit + 1'h1;
-  assign n26 = o_issue ? { n24[5], n24 } : { 1'h0, n25 };
-  assign n27 = n23 ? o_credit : n26[4:0];
-  assign n28 = o__valid & r_en_94;
-  assign n29 = ~ n28;
-  assign n30 = o_credit == 1'h1;
-  assign n31 = o_issue & n30;
-  assign n32 = o_broke | n31;
-  assign n33 = n29 & n32;
-  assign n34 = o_beat + 1'h1;
-  assign n35 = o_end ? 9'h000 : n34;
-  assign n36 = ~ clear;
-  assign n37 = saturated & n36;
-  assign n38 = n37 | limited;
-  assign n39 = ~ clear;
-  assign n40 = framing_error & n39;
-  assign n41 = | { framing_error_154, framing_error_153, i_misframed };
-  assign n42 = n40 | n41;
+  assign n18 = i_skip | i_end;
+  assign n19 = ~ i__payload[64];
+  assign n20 = n18 & n19;
+  assign n21 = o__valid & r_en_95;
+  assign n22 = n21 == o_issue;
+  assign n23 = o_credit - 1'h1;
+  assign n24 = o_credit + 1'h1;
+  assign n25 = o_issue ? { n23[5], n23 } : { 1'h0, n24 };
+  assign n26 = n22 ? o_credit : n25[4:0];
+  assign n27 = o__valid & r_en_95;
+  assign n28 = ~ n27;
+  assign n29 = o_credit == 1'h1;
+  assign n30 = o_issue & n29;
+  assign n31 = o_broke | n30;
+  assign n32 = n28 & n31;
+  assign n33 = o_beat + 1'h1;
+  assign n34 = o_end ? 9'h000 : n33;
+  assign n35 = ~ clear;
+  assign n36 = saturated & n35;
+  assign n37 = n36 | limited;
+  assign n38 = ~ clear;
+  assign n39 = framing_error & n38;
+  assign n40 = | { framing_error_155, framing_error_154, i_misframed };
+  assign n41 = n39 | n40;
   always @(posedge aclk)
-    i_beat <= n43;
+    i_beat <= n42;
+  always @(posedge aclk)
+    i_end <= n43;
   always @(posedge aclk)
     i_skip <= n44;
   always @(posedge aclk)
@@ -595,7 +598,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   always @(posedge aclk)
     o_beat <= n66;
   always @(posedge aclk)
-    scalars_c1 <= r_data_134;
+    scalars_c1 <= r_data_135;
   always @(posedge aclk)
     scalars_c2 <= scalars_c1;
   always @(posedge aclk)
@@ -638,21 +641,21 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   assign n1 = i__valid & i__ready;
   assign n2 = ~ i_skip;
   assign i_take = n1 & n2;
-  assign n3 = i_beat == 8'hbf;
-  assign n4 = n3 != i__payload[64];
-  assign i_misframed = i_take & n4;
-  assign n5 = i_beat == 8'hbf;
-  assign n6 = i_take & n5;
-  assign commit = n6 & i__payload[64];
-  assign n7 = ! i_beat;
-  assign n8 = i_beat == 8'hbf;
-  assign n9 = i_take & n8;
+  assign n3 = i_end != i__payload[64];
+  assign i_misframed = i_take & n3;
+  assign n4 = i_take & i_end;
+  assign commit = n4 & i__payload[64];
+  assign n5 = ! i_beat;
+  assign n6 = i_take & i_end;
+  assign n7 = n6 & i__payload[64];
+  assign n8 = ~ o_broke;
+  assign o_issue = r_rdy & n8;
   vit_layernorm_768_engine_apply apply (
     .aclk(aclk),
-    .port_1758_0(scalars_c2),
-    .port_1797_0(r_data),
-    .port_2134_0(n85),
-    .port_2142_0(n86),
+    .port_1759_0(scalars_c2),
+    .port_1798_0(r_data),
+    .port_2135_0(n85),
+    .port_2143_0(n86),
     .rst(rst),
     .saturated_0_150(saturated_0),
     .saturated_1_152(saturated_1),
@@ -665,23 +668,23 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   );
   vit_layernorm_768_engine_fifo fifo (
     .aclk(aclk),
-    .port_1790_0(o_mark_c16),
-    .port_2113_0(y_0),
-    .port_2114_0(y_1),
-    .port_2115_0(y_2),
-    .port_2116_0(y_3),
+    .port_1791_0(o_mark_c16),
+    .port_2114_0(y_0),
+    .port_2115_0(y_1),
+    .port_2116_0(y_2),
+    .port_2117_0(y_3),
     .r_data(o__payload),
-    .r_en(r_en_94),
+    .r_en(r_en_95),
     .r_rdy(o__valid),
     .rst(rst)
   );
   vit_layernorm_768_engine_gather gather (
     .aclk(aclk),
-    .mul1_0(lane0_34),
-    .mul1_1(lane1_36),
-    .mul1_2(lane2_38),
-    .mul1_3(lane3_40),
-    .port_1704_0(i__payload[63:0]),
+    .mul1_0(lane0_35),
+    .mul1_1(lane1_37),
+    .mul1_2(lane2_39),
+    .mul1_3(lane3_41),
+    .port_1703_0(i__payload[63:0]),
     .rst(rst),
     .x_0_c2(lane0),
     .x_1_c2(lane1),
@@ -690,10 +693,10 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   );
   vit_layernorm_768_engine_queue queue (
     .aclk(aclk),
-    .port_1891_0(inv),
-    .port_1898_0(inv_exp),
-    .port_1912_0(out_sum),
-    .r_data(r_data_134),
+    .port_1892_0(inv),
+    .port_1899_0(inv_exp),
+    .port_1913_0(out_sum),
+    .r_data(r_data_135),
     .r_en(r_en),
     .r_rdy(r_rdy),
     .rst(rst),
@@ -705,17 +708,17 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
     .lane1(lane1),
     .lane2(lane2),
     .lane3(lane3),
-    .port_1720_0(marks_c4[1:0]),
+    .port_1721_0(marks_c4[1:0]),
     .rst(rst),
     .total(sum)
   );
   vit_layernorm_768_engine_reduce_sumsq reduce_sumsq (
     .aclk(aclk),
-    .lane0(lane0_34),
-    .lane1(lane1_36),
-    .lane2(lane2_38),
-    .lane3(lane3_40),
-    .port_1720_0(marks_c4[1:0]),
+    .lane0(lane0_35),
+    .lane1(lane1_37),
+    .lane2(lane2_39),
+    .lane3(lane3_41),
+    .port_1721_0(marks_c4[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -742,36 +745,46 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   vit_layernorm_768_engine_store_beta store_beta (
     .aclk(aclk),
     .beta_data(n86),
-    .framing_error(framing_error_154),
-    .i__payload(i__payload_107),
-    .i__valid(i__valid_111),
+    .framing_error(framing_error_155),
+    .i__payload(i__payload_108),
+    .i__valid(i__valid_112),
     .port__addr(o_beat),
     .rst(rst)
   );
   vit_layernorm_768_engine_store_gamma store_gamma (
     .aclk(aclk),
-    .framing_error(framing_error_153),
+    .framing_error(framing_error_154),
     .gamma_data(n85),
-    .i__payload(i__payload_101),
-    .i__valid(i__valid_105),
+    .i__payload(i__payload_102),
+    .i__valid(i__valid_106),
     .port__addr(o_beat),
     .rst(rst)
   );
   always @* begin
     if (wake_1) begin end
-    n43 = i_beat;
+    n42 = i_beat;
     if (i_take) begin
-      n43 = n16[7:0];
+      n42 = n12[7:0];
     end
     if (rst) begin
-      n43 = 8'h00;
+      n42 = 8'h00;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n43 = i_end;
+    if (i_take) begin
+      n43 = n16;
+    end
+    if (rst) begin
+      n43 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
     n44 = i_skip;
     if (n17) begin
-      n44 = n21;
+      n44 = n20;
     end
     if (rst) begin
       n44 = 1'h0;
@@ -779,7 +792,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   end
   always @* begin
     if (wake_1) begin end
-    n45 = { n10, n7, i_take };
+    n45 = { n7, n5, i_take };
     if (rst) begin
       n45 = 3'h0;
     end
@@ -912,14 +925,14 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   end
   always @* begin
     if (wake_1) begin end
-    n64 = n27;
+    n64 = n26;
     if (rst) begin
       n64 = 5'h12;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n65 = n33;
+    n65 = n32;
     if (rst) begin
       n65 = 1'h0;
     end
@@ -928,7 +941,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
     if (wake_1) begin end
     n66 = o_beat;
     if (o_issue) begin
-      n66 = n35[7:0];
+      n66 = n34[7:0];
     end
     if (rst) begin
       n66 = 8'h00;
@@ -1048,14 +1061,14 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   end
   always @* begin
     if (wake_1) begin end
-    n83 = n38;
+    n83 = n37;
     if (rst) begin
       n83 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n84 = n42;
+    n84 = n41;
     if (rst) begin
       n84 = 1'h0;
     end
@@ -1063,7 +1076,7 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   assign write = i_take;
   assign w_data = i__payload[63:0];
   assign drop = i_misframed;
-  assign i_marks = { n10, n7, i_take };
+  assign i_marks = { n7, n5, i_take };
   assign x_0 = i__payload[15:0];
   assign x_1 = i__payload[31:16];
   assign x_2 = i__payload[47:32];
@@ -1075,55 +1088,55 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   assign sum_1 = lane1;
   assign sum_2 = lane2;
   assign sum_3 = lane3;
-  assign accept_30 = marks_c4[0];
-  assign first_31 = marks_c4[1];
-  assign total_33 = sumsq;
-  assign sumsq_0 = lane0_34;
-  assign sumsq_1 = lane1_36;
-  assign sumsq_2 = lane2_38;
-  assign sumsq_3 = lane3_40;
-  assign w_data_42 = { out_sum, inv_exp, inv };
+  assign accept_31 = marks_c4[0];
+  assign first_32 = marks_c4[1];
+  assign total_34 = sumsq;
+  assign sumsq_0 = lane0_35;
+  assign sumsq_1 = lane1_37;
+  assign sumsq_2 = lane2_39;
+  assign sumsq_3 = lane3_41;
+  assign w_data_43 = { out_sum, inv_exp, inv };
   assign solved_c15 = w_en;
   assign read = o_issue;
-  assign inv_55 = scalars_c2[17:0];
-  assign inv_exp_57 = scalars_c2[22:18];
-  assign sum_58 = scalars_c2[48:23];
-  assign x_0_59 = r_data[15:0];
-  assign x_1_61 = r_data[31:16];
-  assign x_2_62 = r_data[47:32];
-  assign x_3_63 = r_data[63:48];
+  assign inv_56 = scalars_c2[17:0];
+  assign inv_exp_58 = scalars_c2[22:18];
+  assign sum_59 = scalars_c2[48:23];
+  assign x_0_60 = r_data[15:0];
+  assign x_1_62 = r_data[31:16];
+  assign x_2_63 = r_data[47:32];
+  assign x_3_64 = r_data[63:48];
   assign beat = o_beat;
   assign gamma_0 = n85[15:0];
-  assign gamma_0_66 = n85[15:0];
+  assign gamma_0_67 = n85[15:0];
   assign gamma_1 = n85[31:16];
-  assign gamma_1_68 = n85[31:16];
+  assign gamma_1_69 = n85[31:16];
   assign gamma_2 = n85[47:32];
-  assign gamma_2_70 = n85[47:32];
+  assign gamma_2_71 = n85[47:32];
   assign gamma_3 = n85[63:48];
-  assign gamma_3_72 = n85[63:48];
-  assign beat_73 = o_beat;
+  assign gamma_3_73 = n85[63:48];
+  assign beat_74 = o_beat;
   assign beta_0 = n86[15:0];
-  assign beta_0_75 = n86[15:0];
+  assign beta_0_76 = n86[15:0];
   assign beta_1 = n86[31:16];
-  assign beta_1_77 = n86[31:16];
+  assign beta_1_78 = n86[31:16];
   assign beta_2 = n86[47:32];
-  assign beta_2_79 = n86[47:32];
+  assign beta_2_80 = n86[47:32];
   assign beta_3 = n86[63:48];
-  assign beta_3_81 = n86[63:48];
+  assign beta_3_82 = n86[63:48];
   assign o_mark = { o_end, o_issue };
-  assign w_data_83 = { o_mark_c16[1], y_3, y_2, y_1, y_0 };
-  assign w_en_89 = o_mark_c16[0];
-  assign r_data_91 = o__payload;
-  assign r_rdy_93 = o__valid;
-  assign o__ready = r_en_94;
-  assign i_gamma__payload = i__payload_101;
+  assign w_data_84 = { o_mark_c16[1], y_3, y_2, y_1, y_0 };
+  assign w_en_90 = o_mark_c16[0];
+  assign r_data_92 = o__payload;
+  assign r_rdy_94 = o__valid;
+  assign o__ready = r_en_95;
+  assign i_gamma__payload = i__payload_102;
   assign i_gamma__ready = 1'h1;
-  assign i__ready_104 = 1'h1;
-  assign i_gamma__valid = i__valid_105;
-  assign i_beta__payload = i__payload_107;
+  assign i__ready_105 = 1'h1;
+  assign i_gamma__valid = i__valid_106;
+  assign i_beta__payload = i__payload_108;
   assign i_beta__ready = 1'h1;
-  assign i__ready_110 = 1'h1;
-  assign i_beta__valid = i__valid_111;
+  assign i__ready_111 = 1'h1;
+  assign i_beta__valid = i__valid_112;
   assign i__payload_data = i__payload[63:0];
   assign i__payload_data_0 = i__payload[15:0];
   assign i__payload_data_1 = i__payload[31:16];
@@ -1136,33 +1149,33 @@ module vit_layernorm_768_engine(i__valid, r_en_94, i__valid_105, i__valid_111, c
   assign o__payload_data_2 = o__payload[47:32];
   assign o__payload_data_3 = o__payload[63:48];
   assign o__payload_last = o__payload[64];
-  assign i__payload_101_data = i__payload_101[63:0];
-  assign i__payload_101_data_0 = i__payload_101[15:0];
-  assign i__payload_101_data_1 = i__payload_101[31:16];
-  assign i__payload_101_data_2 = i__payload_101[47:32];
-  assign i__payload_101_data_3 = i__payload_101[63:48];
-  assign i__payload_101_last = i__payload_101[64];
-  assign i_gamma__payload_data = i__payload_101[63:0];
-  assign i_gamma__payload_data_0 = i__payload_101[15:0];
-  assign i_gamma__payload_data_1 = i__payload_101[31:16];
-  assign i_gamma__payload_data_2 = i__payload_101[47:32];
-  assign i_gamma__payload_data_3 = i__payload_101[63:48];
-  assign i_gamma__payload_last = i__payload_101[64];
-  assign i__payload_107_data = i__payload_107[63:0];
-  assign i__payload_107_data_0 = i__payload_107[15:0];
-  assign i__payload_107_data_1 = i__payload_107[31:16];
-  assign i__payload_107_data_2 = i__payload_107[47:32];
-  assign i__payload_107_data_3 = i__payload_107[63:48];
-  assign i__payload_107_last = i__payload_107[64];
-  assign i_beta__payload_data = i__payload_107[63:0];
-  assign i_beta__payload_data_0 = i__payload_107[15:0];
-  assign i_beta__payload_data_1 = i__payload_107[31:16];
-  assign i_beta__payload_data_2 = i__payload_107[47:32];
-  assign i_beta__payload_data_3 = i__payload_107[63:48];
-  assign i_beta__payload_last = i__payload_107[64];
+  assign i__payload_102_data = i__payload_102[63:0];
+  assign i__payload_102_data_0 = i__payload_102[15:0];
+  assign i__payload_102_data_1 = i__payload_102[31:16];
+  assign i__payload_102_data_2 = i__payload_102[47:32];
+  assign i__payload_102_data_3 = i__payload_102[63:48];
+  assign i__payload_102_last = i__payload_102[64];
+  assign i_gamma__payload_data = i__payload_102[63:0];
+  assign i_gamma__payload_data_0 = i__payload_102[15:0];
+  assign i_gamma__payload_data_1 = i__payload_102[31:16];
+  assign i_gamma__payload_data_2 = i__payload_102[47:32];
+  assign i_gamma__payload_data_3 = i__payload_102[63:48];
+  assign i_gamma__payload_last = i__payload_102[64];
+  assign i__payload_108_data = i__payload_108[63:0];
+  assign i__payload_108_data_0 = i__payload_108[15:0];
+  assign i__payload_108_data_1 = i__payload_108[31:16];
+  assign i__payload_108_data_2 = i__payload_108[47:32];
+  assign i__payload_108_data_3 = i__payload_108[63:48];
+  assign i__payload_108_last = i__payload_108[64];
+  assign i_beta__payload_data = i__payload_108[63:0];
+  assign i_beta__payload_data_0 = i__payload_108[15:0];
+  assign i_beta__payload_data_1 = i__payload_108[31:16];
+  assign i_beta__payload_data_2 = i__payload_108[47:32];
+  assign i_beta__payload_data_3 = i__payload_108[63:48];
+  assign i_beta__payload_last = i__payload_108[64];
 endmodule
 
-module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_1_144, y_2_146, y_3_148, saturated_0_150, saturated_1_152, saturated_2_154, saturated_3_156, port_2134_0, port_2142_0, aclk);
+module vit_layernorm_768_engine_apply(rst, port_1759_0, port_1798_0, y_0_142, y_1_144, y_2_146, y_3_148, saturated_0_150, saturated_1_152, saturated_2_154, saturated_3_156, port_2135_0, port_2143_0, aclk);
   wire [30:0] n1;
   wire [31:0] n10;
   wire [35:0] n100;
@@ -1713,14 +1726,14 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   wire [25:0] mul7_3;
   reg [25:0] mul7_3_c1;
   initial mul7_3_c1 = 26'h0000000;
-  input [48:0] port_1758_0;
-  wire [48:0] port_1758_0;
-  input [63:0] port_1797_0;
-  wire [63:0] port_1797_0;
-  input [63:0] port_2134_0;
-  wire [63:0] port_2134_0;
-  input [63:0] port_2142_0;
-  wire [63:0] port_2142_0;
+  input [48:0] port_1759_0;
+  wire [48:0] port_1759_0;
+  input [63:0] port_1798_0;
+  wire [63:0] port_1798_0;
+  input [63:0] port_2135_0;
+  wire [63:0] port_2135_0;
+  input [63:0] port_2143_0;
+  wire [63:0] port_2143_0;
   wire [45:0] product_0;
   reg [26:0] product_0_s1_0_0;
   initial product_0_s1_0_0 = 27'h0000000;
@@ -2141,7 +2154,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul7_0_c1 <= n4[25:0];
   always @(posedge aclk)
-    sum_c1 <= port_1758_0[48:23];
+    sum_c1 <= port_1759_0[48:23];
   always @(posedge aclk)
     mul7_1_c1 <= n8[25:0];
   always @(posedge aclk)
@@ -2149,7 +2162,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul7_3_c1 <= n16[25:0];
   always @(posedge aclk)
-    inv_c1 <= port_1758_0[17:0];
+    inv_c1 <= port_1759_0[17:0];
   always @(posedge aclk)
     product_0_s1_0_0 <= centred_0;
   always @(posedge aclk)
@@ -2215,7 +2228,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     product_3_s3_0_1 <= product_3_s2_0_2;
   always @(posedge aclk)
-    inv_exp_c1 <= port_1758_0[22:18];
+    inv_exp_c1 <= port_1759_0[22:18];
   always @(posedge aclk)
     inv_exp_c2 <= inv_exp_c1;
   always @(posedge aclk)
@@ -2263,7 +2276,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     shiftright10_3_s5_0_1 <= gone_87;
   always @(posedge aclk)
-    gamma_0_c1 <= port_2134_0[15:0];
+    gamma_0_c1 <= port_2135_0[15:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -2291,7 +2304,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul12_0_s3_0_1 <= mul12_0_s2_0_2;
   always @(posedge aclk)
-    gamma_1_c1 <= port_2134_0[31:16];
+    gamma_1_c1 <= port_2135_0[31:16];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -2319,7 +2332,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul12_1_s3_0_1 <= mul12_1_s2_0_2;
   always @(posedge aclk)
-    gamma_2_c1 <= port_2134_0[47:32];
+    gamma_2_c1 <= port_2135_0[47:32];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -2347,7 +2360,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul12_2_s3_0_1 <= mul12_2_s2_0_2;
   always @(posedge aclk)
-    gamma_3_c1 <= port_2134_0[63:48];
+    gamma_3_c1 <= port_2135_0[63:48];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -2377,7 +2390,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul12_0_c10 <= n101[34:0];
   always @(posedge aclk)
-    beta_0_c1 <= port_2142_0[15:0];
+    beta_0_c1 <= port_2143_0[15:0];
   always @(posedge aclk)
     beta_0_c2 <= beta_0_c1;
   always @(posedge aclk)
@@ -2399,7 +2412,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul12_1_c10 <= n102[34:0];
   always @(posedge aclk)
-    beta_1_c1 <= port_2142_0[31:16];
+    beta_1_c1 <= port_2143_0[31:16];
   always @(posedge aclk)
     beta_1_c2 <= beta_1_c1;
   always @(posedge aclk)
@@ -2421,7 +2434,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul12_2_c10 <= n103[34:0];
   always @(posedge aclk)
-    beta_2_c1 <= port_2142_0[47:32];
+    beta_2_c1 <= port_2143_0[47:32];
   always @(posedge aclk)
     beta_2_c2 <= beta_2_c1;
   always @(posedge aclk)
@@ -2443,7 +2456,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     mul12_3_c10 <= n104[34:0];
   always @(posedge aclk)
-    beta_3_c1 <= port_2142_0[63:48];
+    beta_3_c1 <= port_2143_0[63:48];
   always @(posedge aclk)
     beta_3_c2 <= beta_3_c1;
   always @(posedge aclk)
@@ -2519,13 +2532,13 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   always @(posedge aclk)
     saturated_3_156 <= saturated_3_c13;
   assign mul7_0 = n4[25:0];
-  assign x_0 = port_1797_0[15:0];
+  assign x_0 = port_1798_0[15:0];
   assign mul7_1 = n8[25:0];
-  assign x_1 = port_1797_0[31:16];
+  assign x_1 = port_1798_0[31:16];
   assign mul7_2 = n12[25:0];
-  assign x_2 = port_1797_0[47:32];
+  assign x_2 = port_1798_0[47:32];
   assign mul7_3 = n16[25:0];
-  assign x_3 = port_1797_0[63:48];
+  assign x_3 = port_1798_0[63:48];
   assign product_0 = n18[45:0];
   assign product_1 = n20[45:0];
   assign product_2 = n22[45:0];
@@ -2562,25 +2575,25 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   assign saturated_1_c14 = saturated_1_152;
   assign saturated_2_c14 = saturated_2_154;
   assign saturated_3_c14 = saturated_3_156;
-  assign sum = port_1758_0[48:23];
-  assign inv = port_1758_0[17:0];
-  assign inv_exp = port_1758_0[22:18];
-  assign gamma_0 = port_2134_0[15:0];
-  assign gamma_1 = port_2134_0[31:16];
-  assign gamma_2 = port_2134_0[47:32];
-  assign gamma_3 = port_2134_0[63:48];
-  assign beta_0 = port_2142_0[15:0];
-  assign beta_1 = port_2142_0[31:16];
-  assign beta_2 = port_2142_0[47:32];
-  assign beta_3 = port_2142_0[63:48];
-  assign n1 = { port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15:0], 8'h00 };
-  assign n3 = { port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15], port_1797_0[15:0], 10'h000 };
-  assign n5 = { port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31:16], 8'h00 };
-  assign n7 = { port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31], port_1797_0[31:16], 10'h000 };
-  assign n9 = { port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47:32], 8'h00 };
-  assign n11 = { port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47], port_1797_0[47:32], 10'h000 };
-  assign n13 = { port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63:48], 8'h00 };
-  assign n15 = { port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63], port_1797_0[63:48], 10'h000 };
+  assign sum = port_1759_0[48:23];
+  assign inv = port_1759_0[17:0];
+  assign inv_exp = port_1759_0[22:18];
+  assign gamma_0 = port_2135_0[15:0];
+  assign gamma_1 = port_2135_0[31:16];
+  assign gamma_2 = port_2135_0[47:32];
+  assign gamma_3 = port_2135_0[63:48];
+  assign beta_0 = port_2143_0[15:0];
+  assign beta_1 = port_2143_0[31:16];
+  assign beta_2 = port_2143_0[47:32];
+  assign beta_3 = port_2143_0[63:48];
+  assign n1 = { port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15:0], 8'h00 };
+  assign n3 = { port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15], port_1798_0[15:0], 10'h000 };
+  assign n5 = { port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31:16], 8'h00 };
+  assign n7 = { port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31], port_1798_0[31:16], 10'h000 };
+  assign n9 = { port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47:32], 8'h00 };
+  assign n11 = { port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47], port_1798_0[47:32], 10'h000 };
+  assign n13 = { port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63:48], 8'h00 };
+  assign n15 = { port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63], port_1798_0[63:48], 10'h000 };
   assign n17 = { product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1[26], product_0_s3_0_1, 18'h00000 };
   assign n19 = { product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1[26], product_1_s3_0_1, 18'h00000 };
   assign n21 = { product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1[26], product_2_s3_0_1, 18'h00000 };
@@ -2663,7 +2676,7 @@ module vit_layernorm_768_engine_apply(rst, port_1758_0, port_1797_0, y_0_142, y_
   assign n254 = n253;
 endmodule
 
-module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1790_0, port_2113_0, port_2114_0, port_2115_0, port_2116_0, aclk);
+module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1791_0, port_2114_0, port_2115_0, port_2116_0, port_2117_0, aclk);
   reg wake_2;
   initial wake_2 = 0;
   wire n1;
@@ -2692,16 +2705,16 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1790_0, port
   wire [4:0] consume;
   reg [4:0] level;
   initial level = 5'h00;
-  input [1:0] port_1790_0;
-  wire [1:0] port_1790_0;
-  input [15:0] port_2113_0;
-  wire [15:0] port_2113_0;
+  input [1:0] port_1791_0;
+  wire [1:0] port_1791_0;
   input [15:0] port_2114_0;
   wire [15:0] port_2114_0;
   input [15:0] port_2115_0;
   wire [15:0] port_2115_0;
   input [15:0] port_2116_0;
   wire [15:0] port_2116_0;
+  input [15:0] port_2117_0;
+  wire [15:0] port_2117_0;
   wire [4:0] produce;
   output [64:0] r_data;
   wire [64:0] r_data;
@@ -2726,13 +2739,13 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1790_0, port
   reg [64:0] storage [17:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1790_0[1], port_2116_0, port_2115_0, port_2114_0, port_2113_0 };
+      storage[w_port__addr] <= { port_1791_0[1], port_2117_0, port_2116_0, port_2115_0, port_2114_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 5'h12;
   assign r_rdy = | level;
-  assign w_port__en = port_1790_0[0] & w_rdy;
-  assign n1 = w_rdy & port_1790_0[0];
+  assign w_port__en = port_1791_0[0] & w_rdy;
+  assign n1 = w_rdy & port_1791_0[0];
   assign n2 = w_port__addr == 5'h11;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 6'h00 : n3;
@@ -2740,13 +2753,13 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1790_0, port
   assign n6 = r_port__addr == 5'h11;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 6'h00 : n7;
-  assign n9 = w_rdy & port_1790_0[0];
+  assign n9 = w_rdy & port_1791_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_1790_0[0];
+  assign n15 = w_rdy & port_1791_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -2792,14 +2805,14 @@ module vit_layernorm_768_engine_fifo(r_en, rst, r_rdy, r_data, port_1790_0, port
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1790_0[1], port_2116_0, port_2115_0, port_2114_0, port_2113_0 };
-  assign w_data = { port_1790_0[1], port_2116_0, port_2115_0, port_2114_0, port_2113_0 };
-  assign w_en = port_1790_0[0];
+  assign w_port__data = { port_1791_0[1], port_2117_0, port_2116_0, port_2115_0, port_2114_0 };
+  assign w_data = { port_1791_0[1], port_2117_0, port_2116_0, port_2115_0, port_2114_0 };
+  assign w_en = port_1791_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module vit_layernorm_768_engine_gather(rst, port_1704_0, mul1_0, mul1_1, mul1_2, mul1_3, x_0_c2, x_1_c2, x_2_c2, x_3_c2, aclk);
+module vit_layernorm_768_engine_gather(rst, port_1703_0, mul1_0, mul1_1, mul1_2, mul1_3, x_0_c2, x_1_c2, x_2_c2, x_3_c2, aclk);
   wire [31:0] n1;
   wire [32:0] n2;
   wire [31:0] n3;
@@ -2830,8 +2843,8 @@ module vit_layernorm_768_engine_gather(rst, port_1704_0, mul1_0, mul1_1, mul1_2,
   initial mul1_3 = 31'h00000000;
   reg [15:0] mul1_3_s1_0_0;
   initial mul1_3_s1_0_0 = 16'h0000;
-  input [63:0] port_1704_0;
-  wire [63:0] port_1704_0;
+  input [63:0] port_1703_0;
+  wire [63:0] port_1703_0;
   input rst;
   wire rst;
   wire [15:0] sum_0;
@@ -2870,42 +2883,42 @@ module vit_layernorm_768_engine_gather(rst, port_1704_0, mul1_0, mul1_1, mul1_2,
   assign n5 = $signed(mul1_2_s1_0_0) * $signed(mul1_2_s1_0_0);
   assign n7 = $signed(mul1_3_s1_0_0) * $signed(mul1_3_s1_0_0);
   always @(posedge aclk)
-    mul1_0_s1_0_0 <= port_1704_0[15:0];
+    mul1_0_s1_0_0 <= port_1703_0[15:0];
   always @(posedge aclk)
     mul1_0 <= n2[30:0];
   always @(posedge aclk)
-    mul1_1_s1_0_0 <= port_1704_0[31:16];
+    mul1_1_s1_0_0 <= port_1703_0[31:16];
   always @(posedge aclk)
     mul1_1 <= n4[30:0];
   always @(posedge aclk)
-    mul1_2_s1_0_0 <= port_1704_0[47:32];
+    mul1_2_s1_0_0 <= port_1703_0[47:32];
   always @(posedge aclk)
     mul1_2 <= n6[30:0];
   always @(posedge aclk)
-    mul1_3_s1_0_0 <= port_1704_0[63:48];
+    mul1_3_s1_0_0 <= port_1703_0[63:48];
   always @(posedge aclk)
     mul1_3 <= n8[30:0];
   always @(posedge aclk)
-    x_0_c1 <= port_1704_0[15:0];
+    x_0_c1 <= port_1703_0[15:0];
   always @(posedge aclk)
     x_0_c2 <= x_0_c1;
   always @(posedge aclk)
-    x_1_c1 <= port_1704_0[31:16];
+    x_1_c1 <= port_1703_0[31:16];
   always @(posedge aclk)
     x_1_c2 <= x_1_c1;
   always @(posedge aclk)
-    x_2_c1 <= port_1704_0[47:32];
+    x_2_c1 <= port_1703_0[47:32];
   always @(posedge aclk)
     x_2_c2 <= x_2_c1;
   always @(posedge aclk)
-    x_3_c1 <= port_1704_0[63:48];
+    x_3_c1 <= port_1703_0[63:48];
   always @(posedge aclk)
     x_3_c2 <= x_3_c1;
   assign n1 = $signed(mul1_0_s1_0_0) * $signed(mul1_0_s1_0_0);
-  assign x_0 = port_1704_0[15:0];
-  assign x_1 = port_1704_0[31:16];
-  assign x_2 = port_1704_0[47:32];
-  assign x_3 = port_1704_0[63:48];
+  assign x_0 = port_1703_0[15:0];
+  assign x_1 = port_1703_0[31:16];
+  assign x_2 = port_1703_0[47:32];
+  assign x_3 = port_1703_0[63:48];
   assign sum_0 = x_0_c2;
   assign sum_1 = x_1_c2;
   assign sum_2 = x_2_c2;
@@ -2920,7 +2933,7 @@ module vit_layernorm_768_engine_gather(rst, port_1704_0, mul1_0, mul1_1, mul1_2,
   assign n8 = { n7[31], n7 };
 endmodule
 
-module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1891_0, port_1898_0, port_1912_0, aclk);
+module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1892_0, port_1899_0, port_1913_0, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -2945,12 +2958,12 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1891_
   wire consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_1891_0;
-  wire [17:0] port_1891_0;
-  input [4:0] port_1898_0;
-  wire [4:0] port_1898_0;
-  input [25:0] port_1912_0;
-  wire [25:0] port_1912_0;
+  input [17:0] port_1892_0;
+  wire [17:0] port_1892_0;
+  input [4:0] port_1899_0;
+  wire [4:0] port_1899_0;
+  input [25:0] port_1913_0;
+  wire [25:0] port_1913_0;
   wire produce;
   output [48:0] r_data;
   wire [48:0] r_data;
@@ -2976,7 +2989,7 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1891_
   reg [48:0] storage [1:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_1912_0, port_1898_0, port_1891_0 };
+      storage[w_port__addr] <= { port_1913_0, port_1899_0, port_1892_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h2;
@@ -3038,13 +3051,13 @@ module vit_layernorm_768_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_1891_
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_1912_0, port_1898_0, port_1891_0 };
-  assign w_data = { port_1912_0, port_1898_0, port_1891_0 };
+  assign w_port__data = { port_1913_0, port_1899_0, port_1892_0 };
+  assign w_data = { port_1913_0, port_1899_0, port_1892_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module vit_layernorm_768_engine_reduce_sum(rst, port_1720_0, lane0, lane1, lane2, lane3, total, aclk);
+module vit_layernorm_768_engine_reduce_sum(rst, port_1721_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [26:0] n1;
@@ -3066,8 +3079,8 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1720_0, lane0, lane1, lane2
   input [15:0] lane3;
   wire [15:0] lane3;
   wire [15:0] lane3_7;
-  input [1:0] port_1720_0;
-  wire [1:0] port_1720_0;
+  input [1:0] port_1721_0;
+  wire [1:0] port_1721_0;
   input rst;
   wire rst;
   wire [25:0] sum;
@@ -3076,7 +3089,7 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1720_0, lane0, lane1, lane2
   initial total = 26'h0000000;
   wire [17:0] total_14;
   assign n1 = $signed(total) + $signed(total_14);
-  assign n2 = port_1720_0[1] ? { total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14 } : n1;
+  assign n2 = port_1721_0[1] ? { total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14[17], total_14 } : n1;
   always @(posedge aclk)
     total <= n3;
   vit_layernorm_768_engine_reduce_sum_tree tree (
@@ -3091,7 +3104,7 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1720_0, lane0, lane1, lane2
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_1720_0[0]) begin
+    if (port_1721_0[0]) begin
       n3 = n2[25:0];
     end
     if (rst) begin
@@ -3103,8 +3116,8 @@ module vit_layernorm_768_engine_reduce_sum(rst, port_1720_0, lane0, lane1, lane2
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
   assign sum = total;
-  assign accept = port_1720_0[0];
-  assign first = port_1720_0[1];
+  assign accept = port_1721_0[0];
+  assign first = port_1721_0[1];
 endmodule
 
 module vit_layernorm_768_engine_reduce_sum_tree(rst, lane0, lane1, lane2, lane3, total, aclk);
@@ -3143,7 +3156,7 @@ module vit_layernorm_768_engine_reduce_sum_tree(rst, lane0, lane1, lane2, lane3,
   assign add6_c2 = total;
 endmodule
 
-module vit_layernorm_768_engine_reduce_sumsq(rst, port_1720_0, lane0, lane1, lane2, lane3, total, aclk);
+module vit_layernorm_768_engine_reduce_sumsq(rst, port_1721_0, lane0, lane1, lane2, lane3, total, aclk);
   reg wake_5;
   initial wake_5 = 0;
   wire [40:0] n1;
@@ -3165,8 +3178,8 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1720_0, lane0, lane1, lan
   input [30:0] lane3;
   wire [30:0] lane3;
   wire [30:0] lane3_7;
-  input [1:0] port_1720_0;
-  wire [1:0] port_1720_0;
+  input [1:0] port_1721_0;
+  wire [1:0] port_1721_0;
   input rst;
   wire rst;
   wire [39:0] sum;
@@ -3175,7 +3188,7 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1720_0, lane0, lane1, lan
   initial total = 40'h0000000000;
   wire [32:0] total_14;
   assign n1 = total + total_14;
-  assign n2 = port_1720_0[1] ? { 8'h00, total_14 } : n1;
+  assign n2 = port_1721_0[1] ? { 8'h00, total_14 } : n1;
   always @(posedge aclk)
     total <= n3;
   vit_layernorm_768_engine_reduce_sumsq_tree tree (
@@ -3190,7 +3203,7 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1720_0, lane0, lane1, lan
   always @* begin
     if (wake_5) begin end
     n3 = total;
-    if (port_1720_0[0]) begin
+    if (port_1721_0[0]) begin
       n3 = n2[39:0];
     end
     if (rst) begin
@@ -3202,8 +3215,8 @@ module vit_layernorm_768_engine_reduce_sumsq(rst, port_1720_0, lane0, lane1, lan
   assign lane2_5 = lane2;
   assign lane3_7 = lane3;
   assign sum = total;
-  assign accept = port_1720_0[0];
-  assign first = port_1720_0[1];
+  assign accept = port_1721_0[0];
+  assign first = port_1721_0[1];
 endmodule
 
 module vit_layernorm_768_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, total, aclk);
