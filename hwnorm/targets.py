@@ -118,13 +118,14 @@ _ECP5 = Target(
     memory_ns=1.6,
     read_ns=5.6,
     held_ns=3.9,
-    luts_of=(0.873, 0.0, 0.0, 0.356, 102.702),
-    slack=(1.544, 0.601, 1.388),
+    luts_of=(0.928, 0.0, 0.235, 1.008, 20.903),
+    slack=(1.629, 0.666, 1.026),
 )
 
+#: From the UP5K's data sheet, and one design that was routed. Not fitted.
 _ICE40 = Target(
     "ice40",
-    calibrated="nextpnr",
+    calibrated="scaled",
     clock_ns=2.2,
     lut_ns=3.0,
     mux_ns=3.0,
