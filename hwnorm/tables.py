@@ -126,36 +126,7 @@ class Table:
 
     @cached_property
     def _fit(self):
-        """Ideal coefficients, their error, and the rounded columns."""
-        degree = self._degree
-        width = self.shape.span / self.segments
-        starts = np.arange(self.segments) * width
-        # From the first to the last code of a segment, as a place counted from its middle.
-        t = np.linspace(-width / 2, width / 2 - 2.0**-self.arg_bits, 257)
-        u = starts[:, None] + width / 2 + t
-        target = self._target(u)
-        weight = (
-            1 / (self.scale * self.shape.of(u + self._middle))
-            if self.shape.relative
-            else np.ones_like(u)
-        )
-        ideal = fit_polynomial(t, target, weight, degree)
-        error = _error(t, target, weight, ideal)
-        shrink = self.index_bits - (self.shape.span.bit_length() - 1)
-        fracs = [self.frac + (2 if degree else 0)]
-        fracs += [self.frac + 2 - shrink * n for n in range(1, degree + 1)]
-        rounded = np.empty_like(ideal)
-        for n in range(1, degree + 1):
-            rounded[:, n] = np.ldexp(np.rint(np.ldexp(ideal[:, n], fracs[n])), -fracs[n])
-        rest = target - sum(rounded[:, n, None] * t**n for n in range(1, degree + 1))
-        rounded[:, 0] = np.ldexp(np.rint(np.ldexp(fit_constant(rest, weight), fracs[0])), -fracs[0])
-        columns = []
-        for n, frac in enumerate(fracs):
-            ints = np.rint(np.ldexp(rounded[:, n], frac)).astype(np.int64)
-            if n == 0:
-                ints -= self.offset << frac - self.frac
-            columns.append(Column(f"{self.function}_c{n}", tuple(int(k) for k in ints), frac))
-        return error, tuple(columns)
+        return _fitted(self)
 
     @property
     def columns(self):
@@ -311,6 +282,40 @@ def _error(t, target, weight, coefficients):
     # difference; a quarter leaves room for the change of that.
     bend = np.max(np.abs(np.diff(error, 2, axis=1)))
     return float(np.max(np.abs(error)) + bend / 4)
+
+
+@lru_cache(maxsize=256)
+def _fitted(table):
+    """Ideal coefficients, their error, and the rounded columns."""
+    degree = table._degree
+    width = table.shape.span / table.segments
+    starts = np.arange(table.segments) * width
+    # From the first to the last code of a segment, as a place counted from its middle.
+    t = np.linspace(-width / 2, width / 2 - 2.0**-table.arg_bits, 257)
+    u = starts[:, None] + width / 2 + t
+    target = table._target(u)
+    weight = (
+        1 / (table.scale * table.shape.of(u + table._middle))
+        if table.shape.relative
+        else np.ones_like(u)
+    )
+    ideal = fit_polynomial(t, target, weight, degree)
+    error = _error(t, target, weight, ideal)
+    shrink = table.index_bits - (table.shape.span.bit_length() - 1)
+    fracs = [table.frac + (2 if degree else 0)]
+    fracs += [table.frac + 2 - shrink * n for n in range(1, degree + 1)]
+    rounded = np.empty_like(ideal)
+    for n in range(1, degree + 1):
+        rounded[:, n] = np.ldexp(np.rint(np.ldexp(ideal[:, n], fracs[n])), -fracs[n])
+    rest = target - sum(rounded[:, n, None] * t**n for n in range(1, degree + 1))
+    rounded[:, 0] = np.ldexp(np.rint(np.ldexp(fit_constant(rest, weight), fracs[0])), -fracs[0])
+    columns = []
+    for n, frac in enumerate(fracs):
+        ints = np.rint(np.ldexp(rounded[:, n], frac)).astype(np.int64)
+        if n == 0:
+            ints -= table.offset << frac - table.frac
+        columns.append(Column(f"{table.function}_c{n}", tuple(int(k) for k in ints), frac))
+    return error, tuple(columns)
 
 
 @lru_cache(maxsize=256)
