@@ -7,6 +7,8 @@ formats only, and the accuracy on neither lanes nor clock. What is left for a de
 
 from collections import OrderedDict
 from dataclasses import dataclass, fields
+from functools import cached_property
+from math import sqrt
 
 import numpy as np
 
@@ -125,15 +127,18 @@ class Bench:
     Parameters
     ----------
     rows : hwnorm.tune.rows.Rows
+    ends : bool
+        Also compare with golden of the inputs before they were quantised; without, the
+        ``end_...`` figures repeat the others.
     """
 
-    def __init__(self, rows):
-        self.rows = rows
+    def __init__(self, rows, ends=True):
+        self.rows, self.ends = rows, ends
         self._totals, self._references, self._done = {}, OrderedDict(), OrderedDict()
 
     def __reduce__(self):
         # What was computed is cheaper to do again than to send.
-        return Bench, (self.rows,)
+        return Bench, (self.rows, self.ends)
 
     def evaluate(self, design, most_ulp=None, complete=False):
         """The accuracy of a design, bit for bit that of `hwnorm.measure`.
@@ -187,9 +192,14 @@ class Bench:
         if key in self._references:
             self._references.move_to_end(key)
         else:
-            self._references[key] = self._reference(design)
+            try:
+                self._references[key] = self._reference(design)
+            except ValueError as error:
+                self._references[key] = error
             if len(self._references) > KEPT_REFERENCES:
                 self._references.popitem(last=False)
+        if isinstance(self._references[key], ValueError):
+            raise self._references[key]
         return self._references[key]
 
     def _reference(self, design):
@@ -209,7 +219,7 @@ class Bench:
             x=x.astype(narrow),
             parameters=parameters,
             target=target,
-            end=self._target(design, rows.x, raw, False)[0] if floats else None,
+            end=self._target(design, rows.x, raw, False)[0] if floats and self.ends else None,
             probe=probe,
         )
 
@@ -236,7 +246,7 @@ class Bench:
         ]
         return Target(limited, fits, power, exact), probe
 
-    @property
+    @cached_property
     def _groups(self):
         """First and last row of what gets figures: each layer's side, and all that choose."""
         return [(a, b) for a, b, _, _ in self.rows.spans] + [(0, self.rows.chosen)]
@@ -313,33 +323,34 @@ class Bench:
 
     def _figures(self, targets, errors, wrong):
         """The figures of each group of rows."""
-        columns = []
+        ends = []
         for target, error in zip(targets, errors, strict=True):
+            # Rows first, while what is left is small: maxima have no order.
             peaks = np.maximum(error.max(axis=1), -error.min(axis=1))
             np.square(error, out=error)
-            for n, (a, b) in enumerate(self._groups):
-                fits = None if target.fits is None else target.fits[a:b]
-                inside = _inside(error[a:b], fits)
-                noise = np.add.reduce(inside)
-                columns.append(
-                    (
-                        float(peaks[a:b].max()),
-                        float(np.sqrt(noise / inside.size)),
-                        decibels(target.power[n], float(noise)),
-                    )
-                )
-        count = len(self._groups)
+            ends.append([self._error(target, error, peaks, n) for n in range(len(self._groups))])
+        shares = self._shares(targets[0].fits, wrong)
         # Integers have no error of quantisation: both ends are the same.
-        ends = columns[count:] or columns
-        result = []
-        for n, (a, b) in enumerate(self._groups):
-            share = None
-            if wrong is not None:
-                fits = targets[0].fits
-                share = float(np.mean(_inside(wrong[a:b], None if fits is None else fits[a:b])))
-            maximum, rms, sqnr = columns[n]
-            result.append(dict(zip(FIGURES, (maximum, rms, share, sqnr, *ends[n]), strict=True)))
-        return result
+        return [
+            dict(zip(FIGURES, (*mine[:2], share, mine[2], *end), strict=True))
+            for mine, end, share in zip(ends[0], ends[-1], shares, strict=True)
+        ]
+
+    def _error(self, target, squares, peaks, n):
+        a, b = self._groups[n]
+        inside = _inside(squares[a:b], None if target.fits is None else target.fits[a:b])
+        noise = float(np.add.reduce(inside))
+        return float(peaks[a:b].max()), sqrt(noise / inside.size), decibels(target.power[n], noise)
+
+    def _shares(self, fits, wrong):
+        """The share of wrong elements of each group, among those that fit."""
+        if wrong is None:
+            return [None] * len(self._groups)
+        if fits is not None:
+            return [float(np.mean(_inside(wrong[a:b], fits[a:b]))) for a, b in self._groups]
+        counts = np.concatenate([[0], np.cumsum(np.count_nonzero(wrong, axis=1))]).tolist()
+        dim = wrong.shape[1]
+        return [(counts[b] - counts[a]) / ((b - a) * dim) for a, b in self._groups]
 
     def _evaluation(self, figures, saturated):
         mine, held = {}, []

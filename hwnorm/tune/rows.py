@@ -135,7 +135,7 @@ class Rows:
         return digest.hexdigest()[:16]
 
     def largest(self, name):
-        """The largest magnitude of ``x``, ``gamma`` or ``beta``, in real units.
+        """The largest magnitude of ``x`` (of the rows that choose), ``gamma`` or ``beta``.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Rows:
             raise ValueError(
                 f"format {name} cannot be chosen: the data hold integers, whose unit is not known"
             )
-        return float(np.max(np.abs(value)))
+        return float(np.max(np.abs(value[: self.chosen] if name == "x" else value)))
 
     def layers(self, chosen=True):
         """The rows of one side as `hwnorm.rows.Layer`, layers without such rows left out."""
