@@ -129,7 +129,7 @@ class Bench:
     rows : hwnorm.tune.rows.Rows
     ends : bool
         Also compare with golden of the inputs before they were quantised; without, the
-        ``end_...`` figures repeat the others.
+        ``end_...`` figures are None.
     """
 
     def __init__(self, rows, ends=True):
@@ -331,9 +331,10 @@ class Bench:
             ends.append([self._error(target, error, peaks, n) for n in range(len(self._groups))])
         shares = self._shares(targets[0].fits, wrong)
         # Integers have no error of quantisation: both ends are the same.
+        last = ends[-1] if self.ends else [(None, None, None)] * len(ends[0])
         return [
             dict(zip(FIGURES, (*mine[:2], share, mine[2], *end), strict=True))
-            for mine, end, share in zip(ends[0], ends[-1], shares, strict=True)
+            for mine, end, share in zip(ends[0], last, shares, strict=True)
         ]
 
     def _error(self, target, squares, peaks, n):

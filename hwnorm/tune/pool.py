@@ -4,6 +4,8 @@ Each is a function that takes an evaluator and chunks of points, and yields the 
 chunk after the other, in the order in which they are ready.
 """
 
+import pickle
+import zlib
 from contextlib import contextmanager
 
 
@@ -104,7 +106,8 @@ def cluster(address):
 
 
 def _on_cluster(distributed, client, evaluator, chunks):
-    base = client.submit(_same, evaluator, key=f"evaluator-{id(evaluator)}", retries=10)
+    packed = zlib.compress(pickle.dumps(evaluator))
+    base = client.submit(_unpack, packed, pure=False, retries=10)
     # Chunks hold state of nothing: a worker that dies with some is replaced by any other.
     futures = [
         client.submit(_call, base, chunk, pure=False, retries=10, priority=-n)
@@ -114,8 +117,8 @@ def _on_cluster(distributed, client, evaluator, chunks):
         yield future.result()
 
 
-def _same(evaluator):
-    return evaluator
+def _unpack(packed):
+    return pickle.loads(zlib.decompress(packed))
 
 
 def _call(evaluator, chunk):

@@ -1,11 +1,12 @@
 """Evaluating points: what one process, or one worker of a cluster, does."""
 
 from dataclasses import asdict, dataclass
+from threading import Lock
 
 import numpy as np
 
 from hwnorm.tune.cost import estimate
-from hwnorm.tune.evaluate import FIGURES, Bench
+from hwnorm.tune.evaluate import Bench
 from hwnorm.tune.limits import COSTS, most_ulp
 from hwnorm.tune.rows import Rows
 from hwnorm.tune.space import Space
@@ -59,13 +60,15 @@ class Evaluator:
         self.bench = Bench(rows, space.ends)
         self.cheap = [limit for limit in space.limits if limit.metric in COSTS]
         self.most_ulp = most_ulp(space.limits, space.layers)
+        self._lock = Lock()
 
     def __reduce__(self):
         return Evaluator, (self.space, self.rows)
 
     def __call__(self, points):
         """The `Outcome` of each point."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        # Threads of one worker share what is kept, and would drop it under each other's feet.
+        with self._lock, np.errstate(divide="ignore", invalid="ignore"):
             return [self.outcome(point) for point in points]
 
     def outcome(self, point):
@@ -95,6 +98,3 @@ class Evaluator:
     def layers_of(self, point):
         """The figures of each layer, complete: name to dict of `FIGURES`."""
         return self.bench.evaluate(self.space.design(point), complete=True).layers
-
-
-__all__ = ["FIGURES", "STATES", "Evaluator", "Outcome"]
