@@ -13,7 +13,7 @@ STYLES = {
 }
 
 
-def _figure():
+def newnew_figure():
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -28,10 +28,11 @@ def check_plot_path(path):
     """Raise ValueError unless a picture can be written under that name."""
     if Path(path).suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"a plot is written as .png, .svg or .pdf, got {path}")
-    _figure()
+    new_figure()
 
 
-def _save(figure, path):
+def save_figure(figure, path):
+    """Write a figure, the same file for the same picture."""
     from matplotlib import rc_context
 
     check_plot_path(path)
@@ -57,7 +58,7 @@ def draw_error_histogram(errors, path, title):
         ``.png``, ``.svg`` or ``.pdf``.
     title : str
     """
-    figure, axes = _figure()
+    figure, axes = new_figure()
     report = errors.report().all
     reach = max(report.bound_ulp, report.max_ulp) * 1.08
     bins = np.linspace(-reach, reach, 121)
@@ -81,7 +82,7 @@ def draw_error_histogram(errors, path, title):
     axes.set_ylabel("elements")
     axes.set_title(title, fontsize=9)
     figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_error_against_segments(series, path, title):
@@ -94,7 +95,7 @@ def draw_error_against_segments(series, path, title):
     path : str or pathlib.Path
     title : str
     """
-    figure, axes = _figure()
+    figure, axes = new_figure()
     for method, points in series.items():
         colour, marker = STYLES[method]
         segments, seen, bound = zip(*points, strict=True)
@@ -111,4 +112,4 @@ def draw_error_against_segments(series, path, title):
     axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3, which="major")
     axes.legend(fontsize=8, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)

@@ -160,7 +160,7 @@ def nothing_fits(outcomes, space):
         f"{nearest.value(limit.metric, space.layers):.4g}"
         for limit, _ in known(nearest)
     )
-    return f"limits must be satisfiable: {why}; nearest: {describe(nearest.point)} with {figures}"
+    return f"limits must be satisfiable: {why}; nearest: {describe(nearest.point, space)} with {figures}"
 
 
 def one_sided(outcome, limit):
@@ -168,14 +168,19 @@ def one_sided(outcome, limit):
     return outcome.state == "skipped" and limit.metric not in COSTS
 
 
-def describe(point):
-    """A point in a few words."""
-    words = [point["method"]]
-    if point["method"] == "log":
-        words[0] = f"log {point['log_method']}"
+def describe(point, space):
+    """A point in a few words: its table, and what else the space varies."""
+    log = point["method"] == "log"
+    words = [f"log {point['log_method']}" if log else point["method"]]
     words.append(f"{point['segments'] or 'default'} segments")
-    words.append(f"{point['guard_bits']} guard bits")
-    words += [f"{key} {point[key]}" for key in ("x", "gamma", "beta", "y") if point[key]]
-    if point["log_frac"]:
-        words.append(f"{point['log_frac']} log bits")
+    words.append(f"{point['guard_bits']} guard bit{'s' * (point['guard_bits'] != 1)}")
+    varied = [key for key, values in space.values.items() if len(values) > 1]
+    words += [f"{key} {point[key]}" for key in ("x", "gamma", "beta", "y") if key in varied]
+    if log and "log_frac" in varied:
+        words.append(f"{point['log_frac'] or 'default'} log bits")
+    words += [
+        f"{point[key]:g} {word}" for key, word in (("lanes", "lanes"), ("period_ns", "ns"))
+        if key in varied
+    ]  # fmt: skip
+    words += [point["rounding"]] if "rounding" in varied else []
     return ", ".join(words)

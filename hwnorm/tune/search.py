@@ -9,8 +9,11 @@ from hwnorm.tune.pool import missing
 from hwnorm.tune.space import point_key, promise
 from hwnorm.tune.work import Evaluator
 
-#: Points that one worker takes at a time: enough to share tables, few enough to store often.
+#: Most points that a worker takes at a time: enough to share tables, few enough to store often.
 CHUNK_POINTS = 48
+
+#: Chunks of a sweep at least, so that several workers end at the same time.
+CHUNKS = 24
 
 #: Trials of one generation of the optimiser.
 POPULATION = 64
@@ -218,10 +221,11 @@ class Search:
 
 def chunked(points):
     """Points in chunks that share formats and tables, the most promising ones first."""
+    most = max(1, min(CHUNK_POINTS, -(-len(points) // CHUNKS)))
     groups, last = [], None
     for point in points:
         kind = [point[key] for key in ("x", "gamma", "beta", "y", "rounding")]
-        if kind != last or len(groups[-1]) >= CHUNK_POINTS:
+        if kind != last or len(groups[-1]) >= most:
             groups.append([])
         groups[-1].append(point)
         last = kind

@@ -162,7 +162,7 @@ class Space:
         own = getattr(self.base, name)
         bits = own.width if width == "auto" and own else int(width.lstrip("s") or 0)
         if name == "y":
-            largest = _largest_output(self.base, rows)
+            largest = largest_output(self.base, rows)
         else:
             largest = rows.largest(name)
         return format_with_margin(largest, bits).spelling
@@ -258,7 +258,7 @@ def promise(point):
     return abs(math.log2(RSQRT.limits[point["method"]](point["segments"])) - budget)
 
 
-def _largest_output(design, rows):
+def largest_output(design, rows):
     """The largest magnitude of golden over the rows that choose, in real units."""
     largest = 0.0
     for layer in rows.layers():

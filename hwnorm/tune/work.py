@@ -1,12 +1,12 @@
 """Evaluating points: what one process, or one worker of a cluster, does."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from threading import Lock
 
 import numpy as np
 
 from hwnorm.tune.cost import estimate
-from hwnorm.tune.evaluate import Bench
+from hwnorm.tune.evaluate import Bench, Evaluation
 from hwnorm.tune.limits import COSTS, most_ulp
 from hwnorm.tune.rows import Rows
 from hwnorm.tune.space import Space
@@ -14,6 +14,9 @@ from hwnorm.tune.space import Space
 #: What became of a point: evaluated; limited outputs; a limit failed before all was evaluated;
 #: no such design can be built, or it does not hold the data.
 STATES = ("done", "saturated", "skipped", "invalid")
+
+#: What is kept of an evaluation: the figures of each layer are many, and computed again quickly.
+_KEPT = [field.name for field in fields(Evaluation) if field.name != "layers"]
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,7 @@ class Evaluator:
             found = self.bench.evaluate(design, self.most_ulp)
         except ValueError as error:
             return Outcome(point, "invalid", str(error), cost, {})
-        accuracy = asdict(found)
-        del accuracy["layers"]
+        accuracy = {name: getattr(found, name) for name in _KEPT}
         if found.saturated:
             return Outcome(
                 point, "saturated", f"{found.saturated} outputs saturate", cost, accuracy
