@@ -13,7 +13,14 @@ STYLES = {
 }
 
 
-def newnew_figure():
+def new_figure():
+    """A figure and its axes.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -32,6 +32,7 @@ LAYERS = (
     "report",
     "testing",
     "plots",
+    "tune",
     "demo",
     "cli",
     "pytest_plugin",

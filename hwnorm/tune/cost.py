@@ -44,4 +44,3 @@ def estimate(design):
         "latency_cycles": design.latency,
         "bound_ulp": design.bound_ulp,
     }
-

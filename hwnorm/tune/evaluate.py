@@ -16,6 +16,7 @@ from hwnorm.fixed import quantise
 from hwnorm.flow import narrowest
 from hwnorm.measure import decibels, golden
 from hwnorm.model import BLOCK_ELEMENTS, exact_block, small_buffer, stored_of, totals_of
+from hwnorm.tune.figures import FIGURES, Evaluation
 
 #: Sets of formats whose references are kept, a few arrays of all elements each.
 KEPT_REFERENCES = 6
@@ -67,58 +68,6 @@ class Reference:
     target: Target
     end: Target | None
     probe: np.ndarray
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """Figures of some rows; the meanings are those of `hwnorm.measure.Accuracy`.
-
-    ``end_...`` compare with golden of the inputs before they were quantised.
-    """
-
-    max_ulp: float
-    rms_ulp: float
-    misrounded: float | None
-    sqnr_db: float
-    end_max_ulp: float
-    end_rms_ulp: float
-    end_sqnr_db: float
-
-
-#: Names of the figures, and whether more is better.
-FIGURES = {field.name: field.name.endswith("sqnr_db") for field in fields(Accuracy)}
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The accuracy of one design.
-
-    Members
-    -------
-    early : bool
-        Only the probes were run: ``pooled.max_ulp`` is a lower bound, the rest is missing.
-    saturated, held_saturated : int
-        Limited outputs, in the rows that choose and in those held out; early, of the probes.
-    pooled : dict
-        Figures of all rows that choose, as ``hwnorm eval`` gives them.
-    worst, mean, held : dict
-        Figure by figure the worst layer, the mean over layers, and the worst layer of the
-        held-out rows (empty if there are none).
-    worst_layer : str
-        Where ``max_ulp`` is.
-    layers : dict of str to dict
-        The figures of each layer's rows that choose.
-    """
-
-    early: bool
-    saturated: int
-    held_saturated: int
-    pooled: dict
-    worst: dict
-    mean: dict
-    held: dict
-    worst_layer: str
-    layers: dict
 
 
 class Bench:
@@ -209,7 +158,9 @@ class Bench:
         for name, fmt in design.parameters.items():
             value = getattr(rows, name)
             if value is None:
-                value = np.tile(np.array(design.initial(name), dtype=np.int64), (len(rows.names), 1))
+                value = np.tile(
+                    np.array(design.initial(name), dtype=np.int64), (len(rows.names), 1)
+                )
             raw[name] = value
             parameters[name] = np.asarray(quantise(fmt, value, name)).astype(np.int64)
         floats = any(value.dtype.kind == "f" for value in (rows.x, *raw.values()))

@@ -152,7 +152,9 @@ def nothing_fits(outcomes, space):
     if binding is None:
         broken = [limit for limit, amount in known(nearest) if amount > 0]
         binding = broken[0] if broken else space.limits[0]
-        why = f"each limit can be kept alone, not all together; at the nearest point {binding} fails"
+        why = (
+            f"each limit can be kept alone, not all together; at the nearest point {binding} fails"
+        )
     else:
         why = f"no point keeps {binding}"
     figures = ", ".join(
@@ -160,7 +162,8 @@ def nothing_fits(outcomes, space):
         f"{nearest.value(limit.metric, space.layers):.4g}"
         for limit, _ in known(nearest)
     )
-    return f"limits must be satisfiable: {why}; nearest: {describe(nearest.point, space)} with {figures}"
+    words = describe(nearest.point, space)
+    return f"limits must be satisfiable: {why}; nearest: {words} with {figures}"
 
 
 def one_sided(outcome, limit):

@@ -4,7 +4,7 @@ import operator
 import re
 from dataclasses import dataclass
 
-from hwnorm.tune.evaluate import FIGURES
+from hwnorm.tune.figures import FIGURES
 
 #: Which layers a figure of accuracy is of.
 LAYERS = ("worst", "mean", "pooled")

@@ -127,6 +127,4 @@ def _call(evaluator, chunk):
 
 def missing(what, package, extra):
     """The error of a package that is not installed."""
-    return ValueError(
-        f"{what} {package}, got none; install it with: pip install hwnorm[{extra}]"
-    )
+    return ValueError(f"{what} {package}, got none; install it with: pip install hwnorm[{extra}]")

@@ -6,7 +6,7 @@ from math import isinf, log2
 
 import numpy as np
 
-from hwnorm.tune.evaluate import FIGURES
+from hwnorm.tune.figures import FIGURES
 from hwnorm.tune.front import describe, oriented
 from hwnorm.tune.limits import COSTS
 from hwnorm.tune.space import largest_output

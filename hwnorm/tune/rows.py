@@ -1,6 +1,7 @@
 """The rows that designs are tuned on: layers, a held-out share, what they can and cannot show."""
 
 import hashlib
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log2
@@ -8,13 +9,11 @@ from math import ceil, log2
 import numpy as np
 
 from hwnorm.fixed import Fixed
+from hwnorm.measure import OUTLIER_CREST
 from hwnorm.rows import Layer, load_layers
 
 #: Fewer rows of a layer than this say little about the next one.
 FEW_ROWS = 8
-
-#: A row has an outlier if an element exceeds this many times the row's rms.
-OUTLIER_CREST = 20.0
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,7 @@ class Rows:
         side = np.arange(len(self.layer)) < self.chosen
         change = np.flatnonzero((np.diff(self.layer) != 0) | (np.diff(side.astype(int)) != 0)) + 1
         ends = [0, *change.tolist(), len(self.layer)]
-        return [
-            (a, b, int(self.layer[a]), bool(side[a])) for a, b in zip(ends, ends[1:], strict=False)
-        ]
+        return [(a, b, int(self.layer[a]), bool(side[a])) for a, b in itertools.pairwise(ends)]
 
     @cached_property
     def fingerprint(self):

@@ -161,10 +161,7 @@ class Space:
             return spelling
         own = getattr(self.base, name)
         bits = own.width if width == "auto" and own else int(width.lstrip("s") or 0)
-        if name == "y":
-            largest = largest_output(self.base, rows)
-        else:
-            largest = rows.largest(name)
+        largest = largest_output(self.base, rows) if name == "y" else rows.largest(name)
         return format_with_margin(largest, bits).spelling
 
     @property

@@ -1,6 +1,7 @@
 """Tuning from Python: a space and activations in, points and their front out."""
 
 import hashlib
+import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 from hwnorm.design import dumps
 from hwnorm.norms import Norm
 from hwnorm.rows import Layer
-from hwnorm.tune.evaluate import FIGURES
+from hwnorm.tune.figures import FIGURES
 from hwnorm.tune.front import admissible, front_of, nothing_fits, recommended
 from hwnorm.tune.limits import COSTS, parse_limits, parse_objectives
 from hwnorm.tune.pool import cluster, missing, processes, serial
@@ -184,7 +185,7 @@ def space_of(space):
     return space if isinstance(space, Space) else Space.load(space)
 
 
-def adjusted(space, limits=(), objectives=(), layers=None, holdout=None):
+def adjusted(space, limits=(), objectives=(), layers=None, holdout=None, budget=None):
     """A space with other requirements."""
     error, cost = parse_objectives(objectives)
     return replace(
@@ -194,13 +195,12 @@ def adjusted(space, limits=(), objectives=(), layers=None, holdout=None):
         cost=cost or space.cost,
         layers=layers or space.layers,
         holdout=space.holdout if holdout is None else holdout,
+        budget=budget or space.budget,
     )
 
 
 def run(space, rows, folder=None, *, resume=False, jobs=1, scheduler=None, report=None):
     """As `tune`, on rows that are split already."""
-    import time
-
     if rows.dim != space.base.dim:
         raise ValueError(f"data must have dim={space.base.dim}, got {rows.dim}")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:

@@ -6,7 +6,8 @@ from threading import Lock
 import numpy as np
 
 from hwnorm.tune.cost import estimate
-from hwnorm.tune.evaluate import Bench, Evaluation
+from hwnorm.tune.evaluate import Bench
+from hwnorm.tune.figures import Evaluation
 from hwnorm.tune.limits import COSTS, most_ulp
 from hwnorm.tune.rows import Rows
 from hwnorm.tune.space import Space
@@ -32,7 +33,7 @@ class Outcome:
         The limit that failed, or the rule that was broken.
     cost : dict
     accuracy : dict
-        The members of `hwnorm.tune.evaluate.Evaluation`, without the layers' figures.
+        The members of `hwnorm.tune.figures.Evaluation`, without the layers' figures.
     """
 
     point: dict

@@ -1,0 +1,39 @@
+"""Cells of the front as a synthesiser counts them, beside what was estimated."""
+
+#: Estimated figures, and where a synthesis has them.
+CELLS = ("lut", "dsp", "bram", "ff")
+
+
+def measured_cells(tuning, target):
+    """Synthesise every design of the front.
+
+    Parameters
+    ----------
+    tuning : hwnorm.tune.Tuning
+    target : str
+
+    Returns
+    -------
+    list of dict
+        For each point of the front ``estimated`` and ``measured``, each with the figures of
+        `CELLS` that are known.
+
+    Raises
+    ------
+    ValueError
+        If synthesis is not available, or does not know the target.
+    """
+    try:
+        from hwnorm.synth import synthesise
+    except ImportError:
+        raise ValueError("--synth needs hwnorm.synth, got none in this version") from None
+    found = []
+    for one in tuning.front:
+        cells = synthesise(tuning.design_of(one), target).cells
+        found.append(
+            {
+                "estimated": {name: one.cost.get(name) for name in CELLS},
+                "measured": {name: cells.get(name) for name in CELLS},
+            }
+        )
+    return found
