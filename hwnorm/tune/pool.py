@@ -4,9 +4,13 @@ Each is a function that takes an evaluator and chunks of points, and yields the 
 chunk after the other, in the order in which they are ready.
 """
 
+import logging
 import pickle
 import zlib
 from contextlib import contextmanager
+
+#: How long to wait for a cluster's first worker.
+WORKER_SECONDS = 30
 
 
 def serial(evaluator, chunks):
@@ -85,6 +89,8 @@ def cluster(address):
             import distributed
         except ImportError:
             raise missing("--scheduler needs", "dask.distributed", "cluster") from None
+        # What it would print is said in one line below.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             client = distributed.Client(address, timeout="10s", name="hwnorm-tune")
         except (OSError, ValueError, TimeoutError) as error:
@@ -93,6 +99,7 @@ def cluster(address):
                 f"{type(error).__name__}"
             ) from None
         try:
+            _wait_for_workers(client, address)
             yield from _on_cluster(distributed, client, evaluator, chunks)
         except (OSError, distributed.CancelledError, RuntimeError) as error:
             raise TimeoutError(
@@ -103,6 +110,15 @@ def cluster(address):
             client.close(timeout=2)
 
     return run
+
+
+def _wait_for_workers(client, address):
+    try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError:
+        raise ValueError(
+            f"scheduler {address} must have a worker within {WORKER_SECONDS} s, got none"
+        ) from None
 
 
 def _on_cluster(distributed, client, evaluator, chunks):

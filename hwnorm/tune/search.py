@@ -150,11 +150,7 @@ class Search:
         names = space.error, space.cost
         study = optuna.create_study(
             directions=["maximize" if METRICS[name] else "minimize" for name in names],
-            sampler=optuna.samplers.NSGAIISampler(
-                population_size=POPULATION,
-                seed=space.seed,
-                constraints_func=lambda trial: trial.user_attrs.get("excess", (0.0,)),
-            ),
+            sampler=optuna.samplers.NSGAIISampler(population_size=POPULATION, seed=space.seed),
         )
         choices = {
             name: optuna.distributions.IntDistribution(0, len(values) - 1)
@@ -184,11 +180,9 @@ class Search:
         if not outcome or outcome.state != "done" or None in values:
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
             return
-        excess = [
-            limit.excess(outcome.value(limit.metric, self.space.layers))
-            for limit in self.space.limits
-        ]
-        trial.set_user_attr("excess", excess or [0.0])
+        for limit in self.space.limits:
+            amount = limit.excess(outcome.value(limit.metric, self.space.layers))
+            trial.set_constraint(str(limit), amount)
         study.tell(trial, values)
 
     def _seeds(self):

@@ -1,5 +1,7 @@
 """Cells of the front as a synthesiser counts them, beside what was estimated."""
 
+from importlib import import_module
+
 #: Estimated figures, and where a synthesis has them.
 CELLS = ("lut", "dsp", "bram", "ff")
 
@@ -24,7 +26,7 @@ def measured_cells(tuning, target):
         If synthesis is not available, or does not know the target.
     """
     try:
-        from hwnorm.synth import synthesise
+        synthesise = import_module("hwnorm.synth").synthesise
     except ImportError:
         raise ValueError("--synth needs hwnorm.synth, got none in this version") from None
     found = []
