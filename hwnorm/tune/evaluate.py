@@ -207,11 +207,7 @@ class Bench:
         totals = design.flows.totals
         key = design.x, *((name, fmt.frac) for name, fmt in totals.items())
         if key not in self._totals:
-            found = totals_of(design.flows, reference.x)
-            names = list(found)
-            table = np.stack([found[name] for name in names])
-            distinct, back = np.unique(table, axis=1, return_inverse=True)
-            self._totals[key] = dict(zip(names, distinct, strict=True)), back.reshape(-1)
+            self._totals[key] = _distinct(totals_of(design.flows, reference.x))
         distinct, back = self._totals[key]
         count = len(next(iter(distinct.values())))
         return {
@@ -333,6 +329,18 @@ def _worst(name, parts):
     if values[0] is None:
         return None
     return min(values) if FIGURES[name] else max(values)
+
+
+def _distinct(totals):
+    """Totals of rows without those that occurred before, and where each row finds its own.
+
+    As Python numbers, which totals beyond 62 bits are anyway.
+    """
+    places = {}
+    rows = zip(*(values.tolist() for values in totals.values()), strict=True)
+    back = np.array([places.setdefault(row, len(places)) for row in rows])
+    first = np.unique(back, return_index=True)[1]
+    return {name: values[first] for name, values in totals.items()}, back
 
 
 def _inside(values, fits):

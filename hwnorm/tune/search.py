@@ -18,6 +18,9 @@ CHUNKS = 24
 #: Trials of one generation of the optimiser.
 POPULATION = 64
 
+#: Combinations that are the same point, at most, in a space that is still counted by listing.
+MOST_SAME = 8
+
 #: The optimiser gives up when so many generations in a row bring no new point.
 IDLE_GENERATIONS = 20
 
@@ -76,7 +79,10 @@ class Search:
         self.space, self.rows, self.store = space, rows, store
         self.compute, self.report = compute, report or (lambda progress: None)
         self.found, self.evaluated = {}, 0
-        self.method = "sweep" if space.size <= space.budget else "nsga2"
+        # Many combinations may be the same point, but not any number of them.
+        listed = space.points() if space.size <= MOST_SAME * space.budget else None
+        self._points = listed if listed is not None and len(listed) <= space.budget else None
+        self.method = "nsga2" if self._points is None else "sweep"
         self._stored = {key: one for key, one in store.read().items() if self._usable(one)}
         self._progress = None
 
@@ -91,7 +97,7 @@ class Search:
     def run(self):
         """Evaluate; what is finished is stored, whatever happens."""
         if self.method == "sweep":
-            self._evaluate(self.space.points())
+            self._evaluate(self._points)
         else:
             self._optimise()
 
