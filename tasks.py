@@ -1,8 +1,8 @@
 """Set up and run, with nothing but Python 3.11 or newer: python3 tasks.py TASK
 
 Tasks: demo (the tour), test (all that CI runs), regenerate (rtl/ and luts/), setup (.venv only).
-Everything is installed into .venv. The tests also need Icarus Verilog, which is installed by
-apt-get where it is missing.
+Everything is installed into .venv. The tests also need Icarus Verilog and Chromium, which are
+installed by apt-get where they are missing.
 """
 
 import hashlib
@@ -39,15 +39,18 @@ def setup():
     stamp.write_text(state)
 
 
-def install_icarus():
-    """Install Icarus Verilog where it is missing."""
-    if shutil.which("iverilog"):
+def install_programs():
+    """Install Icarus Verilog, and Chromium for the tuning report, where they are missing."""
+    lacking = [name for name in ("iverilog", "chromium") if not shutil.which(name)]
+    if not lacking:
         return
     if not shutil.which("apt-get"):
-        sys.exit("tests need Icarus Verilog (iverilog) on the PATH, got none; please install it")
+        sys.exit(f"tests need {' and '.join(lacking)} on the PATH, got none; please install them")
     sudo = [] if os.geteuid() == 0 else ["sudo"]
+    # A page without a font is laid out without text.
+    packages = [*lacking, *(["fonts-dejavu-core"] if "chromium" in lacking else [])]
     run(*sudo, "apt-get", "update", "-qq")
-    run(*sudo, "apt-get", "install", "-y", "-qq", "iverilog")
+    run(*sudo, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
 
 
 def main():
@@ -59,7 +62,7 @@ def main():
     if task == "demo":
         run(PYTHON, "-m", "hwnorm", "demo", *sys.argv[2:])
     elif task == "test":
-        install_icarus()
+        install_programs()
         run(PYTHON, "-m", "ruff", "check", ".")
         run(PYTHON, "-m", "ruff", "format", "--check", ".")
         run(PYTHON, "-m", "pytest", "-n", "auto", "--durations=10", *sys.argv[2:])

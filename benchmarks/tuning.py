@@ -1,6 +1,6 @@
 """Tuning on the packaged activations of SmolLM2-135M: what `hwnorm tune` finds, and how fast.
 
-    python benchmarks/tuning.py [--part front|speed|brute|cluster]... [--sample 40] [--jobs 2] [--json]
+    python benchmarks/tuning.py [--part PART]... [--sample 40] [--jobs 2] [--json]
 
 - front: the methods' tables of 2 to 4096 entries and 0 to 4 guard bits for outputs of 8, 12 and 16
   bits; the smallest tables below 1 and 2 ulp, as seen and as proven;

@@ -111,9 +111,7 @@ def test_end_figures_judge_the_quantisation_too():
     error = y - ideal
     assert found["end_max_ulp"] == np.abs(error).max() > 2 * found["max_ulp"]
     assert found["end_rms_ulp"] == pytest.approx(np.sqrt(np.mean(error**2)))
-    assert found["end_sqnr_db"] == pytest.approx(
-        10 * np.log10(np.sum(ideal**2) / np.sum(error**2))
-    )
+    assert found["end_sqnr_db"] == pytest.approx(10 * np.log10(np.sum(ideal**2) / np.sum(error**2)))
     assert Bench(rows, ends=False).evaluate(coarse).pooled["end_max_ulp"] is None
     ints = Rows.of([dataclasses.replace(layers[0], x=coarse.x.ints(layers[0].x), gamma=None)])
     found = Bench(ints).evaluate(dataclasses.replace(coarse, gamma=None)).pooled
@@ -145,7 +143,7 @@ def test_probes_give_up_early_and_are_lower_bounds():
     assert bench.evaluate(RMS, 1.0).early is False
     lost = bench.evaluate(DESIGNS["saturates"])
     assert lost.early
-    assert 0 < lost.saturated
+    assert lost.saturated > 0
 
 
 def test_no_early_end_where_the_error_is_allowed():
@@ -190,14 +188,30 @@ def test_rows_that_do_not_fit_the_format():
 @pytest.mark.parametrize(
     ("layers", "holdout", "sentence"),
     [
-        ([Layer("a", np.array([[1.0, np.nan]]))], 0, "a: x must be finite, got 1 NaN or infinite elements"),
-        ([Layer("a", np.zeros((3, 4)))], 0, "data must have a row that is not all zero, got zeros only"),
+        (
+            [Layer("a", np.array([[1.0, np.nan]]))],
+            0,
+            "a: x must be finite, got 1 NaN or infinite elements",
+        ),
+        (
+            [Layer("a", np.zeros((3, 4)))],
+            0,
+            "data must have a row that is not all zero, got zeros only",
+        ),
         ([], 0, "data must have at least one row, got none"),
         ([Layer("a", np.ones((1, 4)))], 0.7, "holdout must lie in 0..0.5, got 0.7"),
-        ([Layer("a", np.ones((1, 4))), Layer("b", np.ones((1, 6)))], 0, "layers must have one dim, got 4, 6"),
-        ([Layer("a", np.ones((1, 4)), np.ones(4)), Layer("b", np.ones((1, 4)))], 0, "gamma must be given for all layers or for none"),
+        (
+            [Layer("a", np.ones((1, 4))), Layer("b", np.ones((1, 6)))],
+            0,
+            "layers must have one dim, got 4, 6",
+        ),
+        (
+            [Layer("a", np.ones((1, 4)), np.ones(4)), Layer("b", np.ones((1, 4)))],
+            0,
+            "gamma must be given for all layers or for none",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_rows(layers, holdout, sentence):
     with raises(sentence):
         Rows.of(layers, holdout)

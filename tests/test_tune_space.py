@@ -111,34 +111,68 @@ def test_space_files(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"spaces": {}}, "unknown key spaces; a space file has design, space, limits, objectives, layers, holdout, budget, seed"),
+        (
+            {"spaces": {}},
+            "unknown key spaces; a space file has design, space, limits, objectives, "
+            "layers, holdout, budget, seed",
+        ),
         ({"design": 3}, "design must be a file or a preset, got 3"),
         ({"space": 3}, "space must be a section [space], got 3"),
-        ({"space": {"segment": [2]}}, f"unknown key space.segment; a space may vary {', '.join(KEYS)}"),
+        (
+            {"space": {"segment": [2]}},
+            f"unknown key space.segment; a space may vary {', '.join(KEYS)}",
+        ),
         ({"space": {"segments": []}}, "space.segments must have at least one value, got none"),
-        ({"space": {"segments": {"from": 65, "to": 127}}}, "space.segments must have at least one value, got none"),
+        (
+            {"space": {"segments": {"from": 65, "to": 127}}},
+            "space.segments must have at least one value, got none",
+        ),
         ({"space": {"segments": [3]}}, "space.segments must be a power of two in 2..65536, got 3"),
-        ({"space": {"guard_bits": {"from": 3}}}, "space.guard_bits as a range has from, to and step, got {'from': 3}"),
-        ({"space": {"guard_bits": {"from": 3, "to": 1}}}, "space.guard_bits must have from <= to and a positive step, got {'from': 3, 'to': 1}"),
-        ({"space": {"guard_bits": {"from": "a", "to": 1}}}, "space.guard_bits as a range must be of numbers, got 'a'"),
+        (
+            {"space": {"guard_bits": {"from": 3}}},
+            "space.guard_bits as a range has from, to and step, got {'from': 3}",
+        ),
+        (
+            {"space": {"guard_bits": {"from": 3, "to": 1}}},
+            "space.guard_bits must have from <= to and a positive step, got {'from': 3, 'to': 1}",
+        ),
+        (
+            {"space": {"guard_bits": {"from": "a", "to": 1}}},
+            "space.guard_bits as a range must be of numbers, got 'a'",
+        ),
         ({"space": {"guard_bits": [13]}}, "rsqrt.guard_bits must be an integer in 0..12, got 13"),
-        ({"space": {"method": ["exact"]}}, "space.method must be of direct, linear, quadratic, log, got 'exact'"),
+        (
+            {"space": {"method": ["exact"]}},
+            "space.method must be of direct, linear, quadratic, log, got 'exact'",
+        ),
         ({"space": {"beta": ["s8/4"]}}, "space.beta: rmsnorm has no beta"),
         ({"space": {"x": ["16.8"]}}, "space.x: a format is spelled like s16/8 or u8/0, got '16.8'"),
-        ({"space": {"x": ["s40/auto"]}}, "space.x: s16/auto needs a width of 2 to 32, got 's40/auto'"),
+        (
+            {"space": {"x": ["s40/auto"]}},
+            "space.x: s16/auto needs a width of 2 to 32, got 's40/auto'",
+        ),
         ({"space": {"lanes": [3]}}, "lanes must divide dim, got lanes=3 and dim=64"),
         ({"space": {"log_frac": [1]}}, "log.frac must be an integer in 2..30, got 1"),
-        ({"space": {"scale_bits": [18]}}, "scale_bits is the width of y plus guard_bits; vary guard_bits"),
+        (
+            {"space": {"scale_bits": [18]}},
+            "scale_bits is the width of y plus guard_bits; vary guard_bits",
+        ),
         ({"layers": "best"}, "layers must be one of worst, mean, pooled, got 'best'"),
         ({"budget": 0}, "budget must be a positive integer, got 0"),
         ({"holdout": "x"}, "holdout must be a number in 0..0.5, got 'x'"),
-        ({"limits": "max_ulp <= 1"}, "limits must be a list like ['max_ulp <= 1'], got 'max_ulp <= 1'"),
+        (
+            {"limits": "max_ulp <= 1"},
+            "limits must be a list like ['max_ulp <= 1'], got 'max_ulp <= 1'",
+        ),
         ({"limits": ["max_ulp"]}, "a limit is written like max_ulp <= 1, got 'max_ulp'"),
-        ({"limits": ["max_ulp <= 1", "max_ulp > 1"]}, "limits must not contradict, got max_ulp <= 1 and max_ulp > 1"),
+        (
+            {"limits": ["max_ulp <= 1", "max_ulp > 1"]},
+            "limits must not contradict, got max_ulp <= 1 and max_ulp > 1",
+        ),
         ({"objectives": "lut"}, "objectives must be a list, got 'lut'"),
         ({"objectives": ["lut", "dsp"]}, "objectives must name one figure of cost, got lut, dsp"),
     ],
-)  # fmt: skip
+)
 def test_bad_spaces(settings, sentence):
     with raises(sentence):
         Space.of({"design": RMS} | settings)
@@ -157,7 +191,7 @@ def test_bad_space_files(tmp_path, text, sentence):
     path.write_text(text)
     with pytest.raises(ValueError, match=f"^{re.escape(str(path))}: {sentence}"):
         Space.load(path)
-    with pytest.raises(ValueError, match="space .*gone.toml must be readable, got: No such file"):
+    with pytest.raises(ValueError, match=r"space .*gone.toml must be readable, got: No such file"):
         Space.load(tmp_path / "gone.toml")
 
 
@@ -178,7 +212,7 @@ def test_limits(text, good, bad):
 
 
 def test_unknown_figures():
-    with pytest.raises(ValueError, match="^a figure must be one of max_ulp, .*, got 'speed'$"):
+    with pytest.raises(ValueError, match=r"^a figure must be one of max_ulp, .*, got 'speed'$"):
         Limit.parse("speed > 3")
     assert parse_limits(["lut <= 5", "lut <= 5", "lut >= 5"])[1].relation == ">="
     assert parse_objectives(["rom"]) == (None, "rom_bits")

@@ -62,10 +62,10 @@ def processes(jobs):
             try:
                 for future in as_completed(waiting):
                     yield future.result()
-            except BrokenProcessPool as error:
+            except BrokenProcessPool:
                 raise TimeoutError(
-                    f"a worker process died ({error}); the finished points are stored, go on "
-                    f"with --resume"
+                    "a worker process died, killed or out of memory; the finished points are "
+                    "stored, go on with --resume"
                 ) from None
             executor.shutdown(wait=True)
 

@@ -148,9 +148,10 @@ class Search:
             import optuna
         except ImportError:
             raise missing(
-                f"a space of {self.space.size} points, beyond the budget of {self.space.budget}, "
-                f"needs", "optuna", "tune",
-            ) from None  # fmt: skip
+                f"a space of more than {self.space.budget} points, the budget, needs",
+                "optuna",
+                "tune",
+            ) from None
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         space = self.space
         names = space.error, space.cost
