@@ -12,6 +12,9 @@ from contextlib import contextmanager
 #: How long to wait for a cluster's first worker.
 WORKER_SECONDS = 30
 
+#: How long to wait for the scheduler itself.
+CONNECT_SECONDS = 10
+
 
 def serial(evaluator, chunks):
     """In this process."""
@@ -92,7 +95,7 @@ def cluster(address):
         # What it would print is said in one line below.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
-            client = distributed.Client(address, timeout="10s", name="hwnorm-tune")
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, name="hwnorm-tune")
         except (OSError, ValueError, TimeoutError) as error:
             raise ValueError(
                 f"scheduler must be one that runs at tcp://HOST:PORT, got {address!r}: "
