@@ -121,6 +121,13 @@ def warnings(tuning):
             f"{check['saturated']} outputs of the front saturate on the held-out rows: the formats "
             f"have too little margin"
         )
+    best = tuning.recommended
+    seen, bound = best.value("max_ulp", tuning.space.layers), best.value("bound_ulp")
+    if seen < 1 <= bound:
+        found.append(
+            f"the recommended point keeps below 1 ulp on these rows, but its proven bound is "
+            f"{bound:.3g} ulp: rows unlike these may reach it; bound_ulp < 1 is a limit as well"
+        )
     for name in ("x", "y"):
         margin = _margin_bits(tuning, name)
         if margin is not None and margin < 1:
