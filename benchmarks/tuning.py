@@ -13,6 +13,7 @@
 
 import json
 import os
+import resource
 import signal
 import time
 
@@ -105,26 +106,41 @@ def one_by_one(design, layers):
     }
 
 
+def cpu_seconds():
+    """What this process and its finished workers have used."""
+    return sum(
+        use.ru_utime + use.ru_stime
+        for use in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
 def speed(rows, jobs, sample):
     """A space of 10,800 points, and what measuring them one by one takes."""
     space = space_of(
         x=["s22/6", "s23/7", "s24/8"], y=["s8/1", "s10/3", "s12/5", "s14/7", "s16/9"],
         method=METHODS, segments=SEGMENTS, guard_bits=GUARDS, log_method=LOGS, lanes=[4, 8],
     )  # fmt: skip
+    before = cpu_seconds()
     result = run(space, rows, jobs=jobs)
+    used = cpu_seconds() - before
     done = [one for one in result.outcomes if one.state == "done"]
     chosen = np.random.default_rng(0).choice(len(done), sample, replace=False)
-    layers, same, started = real_layers("smollm2"), 0, time.perf_counter()
+    layers, same = real_layers("smollm2"), 0
+    started, before = time.perf_counter(), cpu_seconds()
     for place in chosen:
         one = done[place]
         found = one_by_one(result.design_of(one), layers)
         same += all(one.value(name, "worst") == value for name, value in found.items())
     each = (time.perf_counter() - started) / sample
+    each_cpu = (cpu_seconds() - before) / sample
     return {
         "points": len(result.outcomes), "states": result.states, "seconds": result.seconds,
         "jobs": jobs, "points_per_second": result.evaluated / result.seconds,
         "sample": sample, "identical": same, "measure_s_per_point": each,
         "speed_up": each * len(done) / result.seconds,
+        # The same without what else the machine did meanwhile.
+        "cpu_seconds": used, "measure_cpu_s_per_point": each_cpu,
+        "speed_up_a_core": each_cpu * len(done) / used,
     }  # fmt: skip
 
 

@@ -6,8 +6,9 @@ are minimax fits, rounded, and the constant term is centred again after that.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import floor, log2
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,9 @@ MOST_SEGMENTS = 65536
 
 #: Codes up to this width are all tried to prove a table's error.
 EXHAUSTIVE_BITS = 21
+
+#: Tables whose coefficients and proofs are kept.
+KEPT_TABLES = 512
 
 #: Codes tried, and segments fitted, at once: few enough to stay in the cache.
 PROOF_CODES = 1 << 15
@@ -129,8 +133,20 @@ class Table:
         return DEGREES[self.method] if self.offset_bits else 0
 
     @cached_property
+    def _octaves(self):
+        """The power of two in the scale, which moves the binary point and nothing else."""
+        return floor(log2(self.scale)) if self.shape.relative else 0
+
+    @cached_property
+    def _plain(self):
+        """The same table without it: the one whose integers are computed, once for all such."""
+        n = self._octaves
+        return replace(self, scale=self.scale * 2.0**-n, frac=self.frac + n)
+
+    @cached_property
     def _fit(self):
-        return _fitted(self)
+        error, columns = _fitted(self._plain)
+        return error, tuple(Column(c.name, c.values, c.frac - self._octaves) for c in columns)
 
     @property
     def columns(self):
@@ -233,7 +249,7 @@ class Table:
 
     @cached_property
     def _proof(self):
-        return _prove(self)
+        return _prove(self._plain)
 
     @property
     def max_error(self):
@@ -278,7 +294,7 @@ class Table:
         }
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT_TABLES)
 def _fitted(table):
     """Ideal coefficients' error, and the rounded columns."""
     shrink = table.index_bits - (table.shape.span.bit_length() - 1)
@@ -325,7 +341,7 @@ def _fit_segments(table, numbers, fracs):
     return rounded, float(np.max(np.abs(error))), float(np.max(np.abs(np.diff(error, 2, axis=1))))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT_TABLES)
 def _prove(table):
     if table.code_bits > EXHAUSTIVE_BITS:
         return table._analytic, "derived", table._range

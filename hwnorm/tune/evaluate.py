@@ -18,8 +18,8 @@ from hwnorm.measure import decibels, golden
 from hwnorm.model import BLOCK_ELEMENTS, exact_block, small_buffer, stored_of, totals_of
 from hwnorm.tune.figures import FIGURES, Evaluation
 
-#: Sets of formats whose references are kept, a few arrays of all elements each.
-KEPT_REFERENCES = 6
+#: Bytes of references that are kept, of the formats used last; two are kept in any case.
+KEPT_BYTES = 1 << 28
 
 #: Fields of a design that change no result.
 _FREE = ("lanes", "period_ns", "store", "gamma_init", "beta_init")
@@ -145,7 +145,9 @@ class Bench:
                 self._references[key] = self._reference(design)
             except ValueError as error:
                 self._references[key] = error
-            if len(self._references) > KEPT_REFERENCES:
+            # An element has two floats, an input and a result, for either end.
+            most = max(2, KEPT_BYTES // (32 * self.rows.x.size))
+            while len(self._references) > most:
                 self._references.popitem(last=False)
         if isinstance(self._references[key], ValueError):
             raise self._references[key]

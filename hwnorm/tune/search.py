@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 
+from hwnorm.fixed import Fixed
 from hwnorm.functions import RSQRT
 from hwnorm.tune.limits import METRICS
 from hwnorm.tune.pool import missing
@@ -221,13 +222,27 @@ class Search:
 
 
 def chunked(points):
-    """Points in chunks that share formats and tables, the most promising ones first."""
+    """Points in chunks that share formats, those of the same tables behind each other.
+
+    The kinds of tables that have the most promising points come first.
+    """
     most = max(1, min(CHUNK_POINTS, -(-len(points) // CHUNKS)))
     groups, last = [], None
     for point in points:
-        kind = [point[key] for key in ("x", "gamma", "beta", "y", "rounding")]
-        if kind != last or len(groups[-1]) >= most:
+        shared = [point[key] for key in ("x", "gamma", "beta", "y", "rounding", "method")]
+        if shared != last or len(groups[-1]) >= most:
             groups.append([])
         groups[-1].append(point)
-        last = kind
-    return sorted(groups, key=lambda group: min(map(promise, group)))
+        last = shared
+    best = {}
+    for group in groups:
+        kind = _tables(group)
+        best[kind] = min([best.get(kind, float("inf")), *map(promise, group)])
+    return sorted(groups, key=lambda group: (best[_tables(group)], _tables(group)))
+
+
+def _tables(group):
+    """What decides on the contents of tables: method and significant bits."""
+    first = group[0]
+    bits = Fixed.parse(first["y"]).width + first["guard_bits"]
+    return first["method"], first["log_method"] or "", bits
