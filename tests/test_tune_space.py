@@ -12,7 +12,7 @@ from hwnorm.design import dumps, parse
 from hwnorm.tune.cost import estimate
 from hwnorm.tune.limits import Limit, parse_limits, parse_objectives
 from hwnorm.tune.rows import Rows
-from hwnorm.tune.space import KEYS, Space, point_key, promise
+from hwnorm.tune.space import KEYS, Space, parse_choice, point_key, promise, varied
 from hwnorm.tune.toml import point_toml
 
 
@@ -209,6 +209,20 @@ def test_limits(text, good, bad):
     assert not limit.holds(None)
     assert limit.excess(good) == 0 < limit.excess(bad + 0.001)
     assert Limit.parse(str(limit)) == limit
+
+
+def test_varied_from_the_command_line():
+    texts = ["segments=2..8", "y=s8/3,s16/11", "period_ns=4.5", "method=linear"]
+    found = varied(Space.around(RMS), map(parse_choice, texts))
+    assert found.values["segments"] == (2, 4, 8)
+    assert found.values["y"] == ("s8/3", "s16/11")
+    assert found.values["period_ns"] == (4.5,)
+    assert found.values["guard_bits"] == (0, 1, 2, 3, 4)
+    for bad in ("segments", "segments="):
+        with raises(f"vary is written like segments=2..64 or y=s8/3,s16/11, got {bad!r}"):
+            parse_choice(bad)
+    with raises("space.guard_bits as a range must be of numbers, got 'a'"):
+        varied(Space.around(RMS), [parse_choice("guard_bits=a..4")])
 
 
 def test_unknown_figures():

@@ -22,7 +22,7 @@ from hwnorm.tune.formats import WIDTHS, draw_formats, formats_text, needed_forma
 from hwnorm.tune.output import check_extras, write_tuning
 from hwnorm.tune.report import tuning_data, tuning_text
 from hwnorm.tune.rows import Rows
-from hwnorm.tune.space import Space
+from hwnorm.tune.space import Space, parse_choice, varied
 from hwnorm.tune.synth import measured_cells
 from hwnorm.tune.tuning import adjusted, run
 
@@ -38,6 +38,10 @@ from hwnorm.tune.tuning import adjusted, run
 @click.option(
     "--limit", "limits", multiple=True, metavar="LIMIT", help="Such as 'max_ulp <= 1'; repeatable."
 )
+@click.option(
+    "--vary", multiple=True, metavar="KEY=VALUES",
+    help="Such as segments=2..64 or y=s8/3,s16/11, instead of the space's; repeatable.",
+)  # fmt: skip
 @click.option("--layers", help="worst (default), mean or pooled.")
 @click.option("--holdout", type=float, help="Share of rows that only verify; without, 0.25.")
 @click.option("--budget", type=click.IntRange(1), help="Most points; beyond it, a search.")
@@ -47,12 +51,13 @@ from hwnorm.tune.tuning import adjusted, run
 @click.option("--synth", metavar="TARGET", help="Also synthesise the front for a target.")
 @as_json
 def tune(
-    space, data, output, objectives, limits, layers, holdout, budget, jobs, scheduler, resume,
+    space, data, output, objectives, limits, vary, layers, holdout, budget, jobs, scheduler, resume,
     synth, as_json,
 ):  # fmt: skip
     """The Pareto front of accuracy against cost of SPACE, a space file or a DESIGN."""
     check_extras()
-    wanted = adjusted(Space.load(space), limits, objectives, layers, holdout, budget)
+    wanted = varied(Space.load(space), map(parse_choice, vary))
+    wanted = adjusted(wanted, limits, objectives, layers, holdout, budget)
     found, source = _rows_of(wanted.base, data)
     rows = Rows.of(found, wanted.holdout)
     jobs = jobs or len(os.sched_getaffinity(0))

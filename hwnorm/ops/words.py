@@ -10,7 +10,6 @@ from hwnorm.fixed import Fixed
 from hwnorm.ops.arithmetic import Const
 from hwnorm.ops.base import LUT_NS, Cost, Wire
 
-
 #: Integers of so many bits are exact in float64.
 FLOAT_BITS = 53
 

@@ -184,8 +184,9 @@ def tuning_data(tuning):
 def tuning_text(tuning, source, folder=None):
     """The result in words."""
     space, rows = tuning.space, tuning.rows
-    counts = ", ".join(f"{count} {state}" for state, count in sorted(tuning.states.items()))
+    counts = ", ".join(f"{n} {state}" for state, n in sorted(tuning.states.items()))
     place, reason = tuning.choice
+    count = len(tuning.front)
     kind = f"{name_of(space.error)} ({space.layers})" if space.error in FIGURES else "proven bound"
     lines = [
         space.base.headline,
@@ -196,7 +197,7 @@ def tuning_text(tuning, source, folder=None):
     ]
     if space.limits:
         lines.append(f"limits        {', '.join(map(str, space.limits))}")
-    lines += [f"front         {len(tuning.front)} points: {kind} against {name_of(space.cost)}", ""]
+    lines += [f"front         {count} point{'s' * (count > 1)}: {kind} against {name_of(space.cost)}", ""]
     lines += front_table(tuning)
     lines += [
         "",

@@ -268,6 +268,38 @@ def largest_output(design, rows):
     return largest
 
 
+def varied(space, choices):
+    """A space with other values of some keys: pairs of a key and what a space file has for it."""
+    section = dict(choices)
+    return replace(space, values=space.values | _values(section, space.base))
+
+
+def parse_choice(text):
+    """Read ``segments=2..64`` or ``y=s8/3,s16/11``: a key, and what a space file has for it.
+
+    Raises
+    ------
+    ValueError
+        If the text is no such thing.
+    """
+    key, equals, words = text.partition("=")
+    if not equals or not words:
+        raise ValueError(f"vary is written like segments=2..64 or y=s8/3,s16/11, got {text!r}")
+    low, dots, high = words.partition("..")
+    if dots:
+        return key, {"from": _number(low), "to": _number(high)}
+    return key, [_number(word) for word in words.split(",")]
+
+
+def _number(text):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def _values(section, base):
     """The checked values of each key of a [space] section."""
     section = dict(section)
