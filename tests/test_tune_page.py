@@ -5,7 +5,9 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from hwnorm.design import parse
 from hwnorm.tune.html import page_data
 from hwnorm.tune.output import write_tuning
 from hwnorm.tune.rows import Rows
+from hwnorm.tune.synth import cells_text, measured_cells
 from hwnorm.tune.tuning import run
 from hwnorm.tune.views import View, fronts_by_method, limit_lines, smallest_tables
 
@@ -223,3 +226,28 @@ def test_pictures_are_written_twice(folder):
         assert (
             start == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else start.startswith(b"<?xml")
         )
+
+
+def test_synthesised_cells_are_shown(tuned, monkeypatch):
+    asked = []
+
+    def synthesise(design, target):
+        asked.append((design, target))
+        return SimpleNamespace(cells={"lut": 100 + len(asked), "dsp": 5, "ff": 7})
+
+    with pytest.raises(
+        ValueError, match=r"^--synth needs hwnorm\.synth, got none in this version$"
+    ):
+        monkeypatch.setitem(sys.modules, "hwnorm.synth", None)
+        measured_cells(tuned, "ecp5")
+    monkeypatch.setitem(sys.modules, "hwnorm.synth", SimpleNamespace(synthesise=synthesise))
+    cells = measured_cells(tuned, "ecp5")
+    assert asked == [(tuned.design_of(one), "ecp5") for one in tuned.front]
+    table = page_data(tuned, View.of(tuned), cells)["table"]
+    place = table["heads"].index("lut, ecp5")
+    assert [row["cells"][place] for row in table["rows"]][:2] == [101, 102]
+    lines = cells_text(cells).splitlines()
+    assert lines[0] == "synthesised   for ecp5, estimated in brackets"
+    estimate = tuned.front[0].value("lut")
+    assert lines[1].startswith(f"    1  lut 101 ({estimate}), dsp 5 (")
+    assert lines[1].endswith("ff 7 (-)")

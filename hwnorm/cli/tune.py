@@ -23,7 +23,7 @@ from hwnorm.tune.output import check_extras, write_tuning
 from hwnorm.tune.report import tuning_data, tuning_text
 from hwnorm.tune.rows import Rows
 from hwnorm.tune.space import Space, parse_choice, varied
-from hwnorm.tune.synth import measured_cells
+from hwnorm.tune.synth import cells_text, measured_cells
 from hwnorm.tune.tuning import adjusted, run
 
 
@@ -74,7 +74,7 @@ def tune(
             )
             raise
     cells = measured_cells(result, synth) if synth else None
-    files = write_tuning(result, output)
+    files = write_tuning(result, output, cells)
     facts = tuning_data(result) | {
         "evaluated": result.evaluated,
         "seconds": result.seconds,
@@ -83,7 +83,8 @@ def tune(
         "files": files,
         "synthesised": cells,
     }
-    print_result(as_json, facts, tuning_text(result, source, output))
+    text = tuning_text(result, source, output)
+    print_result(as_json, facts, f"{text}\n{cells_text(cells)}" if cells else text)
 
 
 def _rows_of(design, data):

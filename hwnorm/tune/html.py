@@ -22,6 +22,7 @@ from hwnorm.tune.report import (
     warnings,
     written,
 )
+from hwnorm.tune.synth import CELLS
 from hwnorm.tune.toml import point_toml
 from hwnorm.tune.views import fronts_by_method, limit_lines, smallest_tables
 
@@ -47,28 +48,31 @@ def plotly_script():
     return get_plotlyjs()
 
 
-def page(tuning, view):
+def page(tuning, view, cells=None):
     """The report as text.
 
     Parameters
     ----------
     tuning : hwnorm.tune.Tuning
     view : hwnorm.tune.views.View
+    cells : dict or None
+        The synthesised front, of `hwnorm.tune.synth.measured_cells`.
     """
     template = resources.files("hwnorm.tune").joinpath("page.html").read_text(encoding="utf-8")
     # Within a script element, "</" would end it.
-    data = json.dumps(finite(page_data(tuning, view))).replace("</", "<\\/")
+    data = json.dumps(finite(page_data(tuning, view, cells))).replace("</", "<\\/")
     head, rest = template.split("/*PLOTLY*/")
     middle, tail = rest.split("/*DATA*/")
     return "".join([head, plotly_script(), middle, data, tail])
 
 
-def page_data(tuning, view):
+def page_data(tuning, view, cells=None):
     """All that the page shows."""
     space, front = tuning.space, tuning.front
     shown = _shown(tuning)
     place = {id(one): n for n, one in enumerate(shown)}
     names = columns_of(space)
+    measured = {f"{name}, {cells['target']}": name for name in CELLS} if cells else {}
     unit = unit_of(space.error).strip()
     layer, row, channel, size = view.worst
     return {
@@ -100,13 +104,14 @@ def page_data(tuning, view):
         "worst": f"The largest error, {size:.4g} ulp, is in {layer}, row {row}, channel {channel}.",
         "histogram": _histogram(view),
         "table": {
-            "heads": ["point", *names, "design"],
+            "heads": ["point", *names, *measured, "design"],
             "rows": [
                 {
                     "point": place[id(one)],
                     "best": one is tuning.recommended,
                     "cells": [
                         n + 1, *(one.value(name, space.layers) for name in names),
+                        *(cells["points"][n]["measured"][name] for name in measured.values()),
                         describe(one.point, space),
                     ],
                 }

@@ -19,7 +19,7 @@ def check_extras():
     plotly_script()
 
 
-def write_tuning(tuning, folder):
+def write_tuning(tuning, folder, cells=None):
     """Write the front, its designs, the pictures and the report.
 
     Designs of an earlier run are removed.
@@ -28,6 +28,8 @@ def write_tuning(tuning, folder):
     ----------
     tuning : hwnorm.tune.Tuning
     folder : str or pathlib.Path
+    cells : dict or None
+        The synthesised front, of `hwnorm.tune.synth.measured_cells`.
 
     Returns
     -------
@@ -41,10 +43,11 @@ def write_tuning(tuning, folder):
     """
     folder = Path(folder)
     view = View.of(tuning)
+    data = tuning_data(tuning) | ({"synthesised": cells} if cells else {})
     files = {
         "front.csv": front_csv(tuning),
-        "front.json": json.dumps(finite(tuning_data(tuning)), indent=1) + "\n",
-        "report.html": page(tuning, view),
+        "front.json": json.dumps(finite(data), indent=1) + "\n",
+        "report.html": page(tuning, view, cells),
     }
     for place, one in enumerate(tuning.front):
         files[file_of(place)] = dumps(tuning.design_of(one))

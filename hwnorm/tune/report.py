@@ -197,7 +197,10 @@ def tuning_text(tuning, source, folder=None):
     ]
     if space.limits:
         lines.append(f"limits        {', '.join(map(str, space.limits))}")
-    lines += [f"front         {count} point{'s' * (count > 1)}: {kind} against {name_of(space.cost)}", ""]
+    lines += [
+        f"front         {count} point{'s' * (count > 1)}: {kind} against {name_of(space.cost)}",
+        "",
+    ]
     lines += front_table(tuning)
     lines += [
         "",

@@ -16,9 +16,9 @@ def measured_cells(tuning, target):
 
     Returns
     -------
-    list of dict
-        For each point of the front ``estimated`` and ``measured``, each with the figures of
-        `CELLS` that are known.
+    dict
+        ``target``, and ``points``: for each point of the front ``estimated`` and ``measured``,
+        each with the figures of `CELLS` that are known.
 
     Raises
     ------
@@ -38,4 +38,21 @@ def measured_cells(tuning, target):
                 "measured": {name: cells.get(name) for name in CELLS},
             }
         )
-    return found
+    return {"target": target, "points": found}
+
+
+def cells_text(cells):
+    """The synthesised front in words."""
+    lines = [f"synthesised   for {cells['target']}, estimated in brackets"]
+    for place, one in enumerate(cells["points"]):
+        figures = [
+            f"{name} {one['measured'][name]} ({_word(one['estimated'][name])})"
+            for name in CELLS
+            if one["measured"][name] is not None
+        ]
+        lines.append(f"  {place + 1:>3}  {', '.join(figures)}")
+    return "\n".join(lines)
+
+
+def _word(value):
+    return "-" if value is None else f"{value:.0f}"
