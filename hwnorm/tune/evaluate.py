@@ -22,7 +22,7 @@ from hwnorm.tune.figures import FIGURES, Evaluation
 KEPT_BYTES = 1 << 28
 
 #: Fields of a design that change no result.
-_FREE = ("lanes", "period_ns", "store", "gamma_init", "beta_init")
+_FREE = ("lanes", "period_ns", "store")
 
 
 @dataclass(frozen=True)
