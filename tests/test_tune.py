@@ -146,6 +146,18 @@ def test_probes_give_up_early_and_are_lower_bounds():
     assert lost.saturated > 0
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_probes_see_every_saturation(sign):
+    x = np.ones((4, 64))
+    x[2, 40] = sign * 3.0
+    bench = Bench(Rows.of([Layer("a", x)]))
+    for y in ("s8/6", "s8/5"):
+        design = dataclasses.replace(RMS, gamma=None, y=y)
+        early, full = bench.evaluate(design), bench.evaluate(design, complete=True)
+        assert (early.saturated > 0) == (full.saturated > 0) == (y == "s8/6")
+        assert full.saturated == (1 if y == "s8/6" else 0)
+
+
 def test_no_early_end_where_the_error_is_allowed():
     bench = Bench(Rows.of(layers_of()))
     rough = dataclasses.replace(RMS, rsqrt=Rsqrt("direct", 64))

@@ -126,6 +126,14 @@ def test_saturating_formats_are_never_recommended(rows):
     assert [one.point["y"] for one in result.front] == ["s12/7"]
 
 
+def test_only_whole_evaluations_are_on_the_front(rows):
+    # Of a point that saturates the largest error is known in part, and may look good.
+    result = run(space_of({"objectives": ["max_ulp"]}, y=["s8/6", "s12/7"], segments=[64]), rows)
+    lost = next(one for one in result.outcomes if one.state == "saturated")
+    assert lost.value("max_ulp") is not None
+    assert [one.point["y"] for one in result.front] == ["s12/7"]
+
+
 def test_formats_that_do_not_hold_the_rows(rows):
     with pytest.raises(ValueError, match=r"^space must have a point that can be used, got 2 "
                                          r"invalid; the first: x must fit s8/6, got"):  # fmt: skip
