@@ -156,6 +156,7 @@ def test_probes_see_every_saturation(sign):
         early, full = bench.evaluate(design), bench.evaluate(design, complete=True)
         assert (early.saturated > 0) == (full.saturated > 0) == (y == "s8/6")
         assert full.saturated == (1 if y == "s8/6" else 0)
+        assert early.early == (y == "s8/6")
 
 
 def test_no_early_end_where_the_error_is_allowed():
