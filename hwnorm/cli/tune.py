@@ -160,8 +160,9 @@ def compare(designs, data, rows, plot, seed, as_json):
 @commands.command()
 @click.option("--data", metavar="FILE", help="Activations; without, the packaged ones of SmolLM2.")
 @click.option(
-    "--norm", default="rmsnorm", show_default=True, type=click.Choice(["rmsnorm", "layernorm"])
-)
+    "--norm", default="rmsnorm", show_default=True, type=click.Choice(["rmsnorm", "layernorm"]),
+    help="By whose output losses are judged.",
+)  # fmt: skip
 @click.option("--eps", type=float, default=1e-5, show_default=True, help="Of data without eps.")
 @click.option("--sqnr", type=float, default=50.0, show_default=True, help="To reach, in dB.")
 @click.option("--plot", metavar="FILE", help="Draw ranges and losses (hwnorm[plot]).")
