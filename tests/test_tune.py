@@ -240,8 +240,12 @@ def test_what_rows_cannot_show():
     many[3, 5] = 1e4
     many[7] = 1e-3
     many[9] = 0
-    words = Rows.of([Layer("a", many)], 0.25).warnings(1e-5)
-    assert words == ["1 of 40 rows are all zero and show nothing"]
+    rows = Rows.of([Layer("a", many, eps=1e-6)], 0.25)
+    assert rows.warnings(1e-6) == ["1 of 40 rows are all zero and show nothing"]
+    assert rows.warnings(1e-5)[1:] == [
+        "the model behind the rows has eps 1e-06, the design 1e-05: rows near zero are judged by "
+        "the design's"
+    ]
 
 
 def test_layers_of_the_same_name_stay_apart():

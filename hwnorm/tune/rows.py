@@ -31,6 +31,8 @@ class Rows:
     chosen : int
         Rows that choose; those behind them are held out. Both parts go layer by layer.
     gamma, beta : numpy.ndarray or None, (layers, dim)
+    eps : tuple of float
+        What the models behind the rows add, as far as it is known.
     """
 
     names: tuple
@@ -39,6 +41,7 @@ class Rows:
     chosen: int
     gamma: np.ndarray | None = None
     beta: np.ndarray | None = None
+    eps: tuple = ()
 
     @classmethod
     def of(cls, layers, holdout=0.0):
@@ -92,6 +95,7 @@ class Rows:
             chosen=sum(len(x) for x, _ in parts[False]),
             gamma=_stacked(layers, "gamma"),
             beta=_stacked(layers, "beta"),
+            eps=tuple(sorted({layer.eps for layer in layers if layer.eps})),
         )
 
     @classmethod
@@ -181,6 +185,12 @@ class Rows:
                 f"no outliers seen: no element exceeds {OUTLIER_CREST:g} times its row's rms, as "
                 f"massive activations of language models do"
             )
+        for other in self.eps:
+            if abs(other / eps - 1) > 0.01:
+                found.append(
+                    f"the model behind the rows has eps {other:.3g}, the design {eps:g}: rows near "
+                    f"zero are judged by the design's"
+                )
         if self.x.dtype.kind == "f":
             active = np.count_nonzero((square > 0) & (eps > 0.01 * square))
             if not active:

@@ -1,6 +1,5 @@
 """Where evaluated points are kept: an SQLite file, written as results come."""
 
-import fcntl
 import json
 import sqlite3
 from pathlib import Path
@@ -61,6 +60,9 @@ class Store:
             self._lock = open(folder / ".lock", "w")  # noqa: SIM115
         except OSError as error:
             raise ValueError(f"output {folder} must be writable, got: {error.strerror}") from None
+        # Of Unix only; whoever stores nothing does not need it.
+        import fcntl
+
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
