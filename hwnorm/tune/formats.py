@@ -109,7 +109,7 @@ def needed_formats(layers, kind="rmsnorm", eps=1e-5, target_db=50.0, progress=No
         widths.append({"width": width, "static": fmt.spelling, "static_db": np.inf,
                        "block_db": np.inf})  # fmt: skip
         for layer, ideal in zip(layers, outputs, strict=True):
-            static = np.clip(np.rint(np.ldexp(layer.x, fmt.frac)), fmt.lo, fmt.hi) * fmt.lsb
+            static = np.clip(np.rint(layer.x * 2.0**fmt.frac), fmt.lo, fmt.hi) * fmt.lsb
             for key, x in (("static_db", static), ("block_db", _block_floating(layer.x, width))):
                 noise = float(np.sum(np.square(_norm(kind, layer, x, eps) - ideal)))
                 value = decibels(float(np.sum(np.square(ideal))), noise)
@@ -156,9 +156,9 @@ def _block_floating(x, width):
     """Rows with an exponent of their own: the finest grid of `width` bits that holds each row."""
     top = np.max(np.abs(x), axis=1, keepdims=True)
     octave = np.frexp(np.where(top > 0, top, 1))[1]
-    shift = width - 1 - octave
+    scale = np.ldexp(1.0, width - 1 - octave)
     limit = 2 ** (width - 1) - 1
-    return np.ldexp(np.clip(np.rint(np.ldexp(x, shift)), -limit - 1, limit), -shift)
+    return np.clip(np.rint(x * scale), -limit - 1, limit) / scale
 
 
 def formats_text(found, source):
