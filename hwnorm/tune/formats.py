@@ -182,7 +182,7 @@ def formats_text(found, source):
         first = found.massive[0]
         shown = ", ".join(map(str, channels[:8])) + (", ..." if len(channels) > 8 else "")
         lines.append(
-            f"massive       {len(found.massive)} activations in {len(names)} layers, "
+            f"massive       {_counted(found.massive, 'activation')} in {_counted(names, 'layer')}, "
             f"channel{'s' * (len(channels) > 1)} {shown}; "
             f"the largest {first['value']:.6g} in {first['layer']}, row {first['row']}, "
             f"channel {first['channel']}"
@@ -214,6 +214,10 @@ def formats_text(found, source):
             f"{one['y_max']:9.3g}"
         )
     return "\n".join(lines)
+
+
+def _counted(things, word):
+    return f"{len(things)} {word}{'s' * (len(things) != 1)}"
 
 
 def draw_formats(found, path):
