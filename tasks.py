@@ -1,7 +1,7 @@
 """Set up and run, with nothing but Python 3.11 or newer: python3 tasks.py TASK
 
 Tasks: demo (the tour), test (all that CI runs), regenerate (rtl/ and luts/), setup (.venv only).
-Everything is installed into .venv. The tests also need some compilers of the system, which are
+Everything is installed into .venv. The tests also need some programs of the system, which are
 installed by apt-get where they are missing.
 """
 
@@ -39,20 +39,28 @@ def setup():
     stamp.write_text(state)
 
 
-#: What the tests need of the system: program to package.
-JUDGES = {"g++": "g++", "iverilog": "iverilog", "ghdl": "ghdl-mcode", "tclsh": "tcl"}
+#: What the tests need of the system: program to packages.
+JUDGES = {
+    "g++": ["g++"],
+    "iverilog": ["iverilog"],
+    "ghdl": ["ghdl-mcode"],
+    "tclsh": ["tcl"],
+    # A page without a font is laid out without text.
+    "chromium": ["chromium", "fonts-dejavu-core"],
+}
 
 
 def install_judges():
-    """Install the compilers that the tests hold our files against, where they are missing."""
-    missing = {program: name for program, name in JUDGES.items() if not shutil.which(program)}
+    """Install the programs that the tests hold our files against, where they are missing."""
+    missing = {program: names for program, names in JUDGES.items() if not shutil.which(program)}
     if not missing:
         return
     if not shutil.which("apt-get"):
         sys.exit(f"tests need {', '.join(missing)} on the PATH, got none; please install them")
     sudo = [] if os.geteuid() == 0 else ["sudo"]
+    packages = [name for names in missing.values() for name in names]
     run(*sudo, "apt-get", "update", "-qq")
-    run(*sudo, "apt-get", "install", "-y", "-qq", *missing.values())
+    run(*sudo, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
 
 
 def unpack_old_yosys():

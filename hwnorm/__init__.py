@@ -8,6 +8,7 @@ from hwnorm.measure import golden, measure
 from hwnorm.model import model
 from hwnorm.norms import LayerNorm, LogTables, RMSNorm, Rsqrt
 from hwnorm.sim import simulate
+from hwnorm.tune import pareto, tune
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,8 @@ __all__ = [
     "load",
     "measure",
     "model",
+    "pareto",
     "simulate",
+    "tune",
     "verilog",
 ]

@@ -289,8 +289,8 @@ class Errors:
             p999_ulp=float(np.quantile(size, 0.999)),
             bias_ulp=float(np.mean(error)),
             misrounded=None if self.misrounded is None else float(np.mean(self.misrounded[inside])),
-            sqnr_db=_decibels(power, float(np.sum(np.square(error)))),
-            ideal_sqnr_db=_decibels(power, noise),
+            sqnr_db=decibels(power, float(np.sum(np.square(error)))),
+            ideal_sqnr_db=decibels(power, noise),
             saturated=int(np.count_nonzero(self.saturated & mask)),
             bound_ulp=self.design.bound_ulp,
         )
@@ -307,7 +307,7 @@ def _shift(design, x_int, parameters, **given):
     return float(np.max(np.abs(change)) * 2.0**design.y.frac)
 
 
-def _decibels(signal, noise):
+def decibels(signal, noise):
     if not noise:
         return float("inf")
     return float(10 * np.log10(signal / noise)) if signal else 0.0

@@ -162,6 +162,15 @@ def _blocks(shape):
 
 def solve_rows(flows, x, check=False, probe=None):
     """The scalars of rows: name to integers, (rows,)."""
+    totals = totals_of(flows, x, check)
+    return {
+        name: np.broadcast_to(value, len(x))
+        for name, value in flows.solve.run(**totals, check=check, probe=probe).items()
+    }
+
+
+def totals_of(flows, x, check=False):
+    """The exact totals of rows: name to integers, (rows,)."""
     parts = {name: [] for name in flows.totals}
     for start, stop in _blocks(x.shape):
         for name, term in flows.gather.run(x=x[start:stop], check=check).items():
@@ -170,11 +179,7 @@ def solve_rows(flows, x, check=False, probe=None):
                 parts[name].append(term.max(axis=1))
             else:
                 parts[name].append(np.add.reduce(term, axis=1, dtype=narrowest(fmt.lo, fmt.hi)))
-    totals = {name: np.concatenate(found) for name, found in parts.items()}
-    return {
-        name: np.broadcast_to(value, len(x))
-        for name, value in flows.solve.run(**totals, check=check, probe=probe).items()
-    }
+    return {name: np.concatenate(found) for name, found in parts.items()}
 
 
 def exact_block(design, x, parameters):

@@ -13,7 +13,14 @@ STYLES = {
 }
 
 
-def _figure():
+def new_figure():
+    """A figure and its axes.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -28,10 +35,11 @@ def check_plot_path(path):
     """Raise ValueError unless a picture can be written under that name."""
     if Path(path).suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"a plot is written as .png, .svg or .pdf, got {path}")
-    _figure()
+    new_figure()
 
 
-def _save(figure, path):
+def save_figure(figure, path):
+    """Write a figure, the same file for the same picture."""
     from matplotlib import rc_context
 
     check_plot_path(path)
@@ -57,7 +65,7 @@ def draw_error_histogram(errors, path, title):
         ``.png``, ``.svg`` or ``.pdf``.
     title : str
     """
-    figure, axes = _figure()
+    figure, axes = new_figure()
     report = errors.report().all
     reach = max(report.bound_ulp, report.max_ulp) * 1.08
     bins = np.linspace(-reach, reach, 121)
@@ -81,7 +89,7 @@ def draw_error_histogram(errors, path, title):
     axes.set_ylabel("elements")
     axes.set_title(title, fontsize=9)
     figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_error_against_segments(series, path, title):
@@ -94,7 +102,7 @@ def draw_error_against_segments(series, path, title):
     path : str or pathlib.Path
     title : str
     """
-    figure, axes = _figure()
+    figure, axes = new_figure()
     for method, points in series.items():
         colour, marker = STYLES[method]
         segments, seen, bound = zip(*points, strict=True)
@@ -111,7 +119,7 @@ def draw_error_against_segments(series, path, title):
     axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3, which="major")
     axes.legend(fontsize=8, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_timeline(handshakes, row_beats, path, title):
@@ -127,7 +135,7 @@ def draw_timeline(handshakes, row_beats, path, title):
         ``.svg``, ``.png`` or ``.pdf``.
     title : str
     """
-    figure, axes = _figure()
+    figure, axes = new_figure()
     figure.set_size_inches(9, 2.6)
     sides = (("beats out", 0, 2), ("beats in", 1, 0))
     for _, level, column in sides:
@@ -158,7 +166,7 @@ def draw_timeline(handshakes, row_beats, path, title):
     axes.set_xlabel("clock cycle")
     axes.set_title(title, fontsize=9)
     figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _spans(cycles):
@@ -177,7 +185,7 @@ def draw_calibration(points, path, title):
     path : str or pathlib.Path
     title : str
     """
-    figure, axes = _figure()
+    figure, axes = new_figure()
     axes.remove()
     labels = {"fmax_mhz": "fmax in MHz", "lut": "LUT4"}
     for n, (what, found) in enumerate(points.items()):
@@ -197,4 +205,4 @@ def draw_calibration(points, path, title):
                   ylabel=f"estimated (band: {share:.0%})")  # fmt: skip
         panel.legend(frameon=False)
     figure.suptitle(title, fontsize=10)
-    _save(figure, path)
+    save_figure(figure, path)

@@ -38,11 +38,15 @@ def fit_polynomial(t, target, weight, degree):
         )
         solved = np.linalg.solve(system, target[rows[:, None], refs][..., None])[..., 0]
         error = (sum(solved[:, n, None] * t**n for n in range(degree + 1)) - target) * weight
+        before = refs.copy()
         # The error at reference j has the sign of -solved[-1] * signs[j].
         for j in range(1, degree + 1):
             low, high = 1 + (j - 1) * (points - 2) // degree, 1 + j * (points - 2) // degree
             facing = error[:, low:high] * (-np.sign(solved[:, -1]) * signs[j])[:, None]
             refs[:, j] = low + np.argmax(facing, axis=1)
+        if np.array_equal(refs, before):
+            # Another round would find the same.
+            break
     return solved[:, :-1]
 
 
@@ -57,14 +61,14 @@ def fit_constant(target, weight):
     -------
     numpy.ndarray, (rows,)
     """
-    best = (target.max(axis=1) + target.min(axis=1)) / 2
+    best, rows = (target.max(axis=1) + target.min(axis=1)) / 2, np.arange(len(target))
     for _ in range(20):
         error = (target - best[:, None]) * weight
-        high, low = error.max(axis=1), error.min(axis=1)
-        # high + low > 0: the constant is too small. The slopes are the weights there.
-        step = (high + low) / (
-            np.take_along_axis(weight, error.argmax(axis=1)[:, None], 1)[:, 0]
-            + np.take_along_axis(weight, error.argmin(axis=1)[:, None], 1)[:, 0]
-        )
-        best = best + step
+        high, low = error.argmax(axis=1), error.argmin(axis=1)
+        # Their sum > 0: the constant is too small. The slopes are the weights there.
+        step = (error[rows, high] + error[rows, low]) / (weight[rows, high] + weight[rows, low])
+        before, best = best, best + step
+        if np.array_equal(best, before):
+            # Another round would find the same.
+            break
     return best

@@ -6,8 +6,9 @@ are minimax fits, rounded, and the constant term is centred again after that.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import floor, log2
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,13 @@ MOST_SEGMENTS = 65536
 
 #: Codes up to this width are all tried to prove a table's error.
 EXHAUSTIVE_BITS = 21
+
+#: Tables whose coefficients and proofs are kept.
+KEPT_TABLES = 512
+
+#: Codes tried, and segments fitted, at once: few enough to stay in the cache.
+PROOF_CODES = 1 << 15
+FIT_SEGMENTS = 64
 
 
 @dataclass(frozen=True)
@@ -125,37 +133,20 @@ class Table:
         return DEGREES[self.method] if self.offset_bits else 0
 
     @cached_property
+    def _octaves(self):
+        """The power of two in the scale, which moves the binary point and nothing else."""
+        return floor(log2(self.scale)) if self.shape.relative else 0
+
+    @cached_property
+    def _plain(self):
+        """The same table without it: the one whose integers are computed, once for all such."""
+        n = self._octaves
+        return replace(self, scale=self.scale * 2.0**-n, frac=self.frac + n)
+
+    @cached_property
     def _fit(self):
-        """Ideal coefficients, their error, and the rounded columns."""
-        degree = self._degree
-        width = self.shape.span / self.segments
-        starts = np.arange(self.segments) * width
-        # From the first to the last code of a segment, as a place counted from its middle.
-        t = np.linspace(-width / 2, width / 2 - 2.0**-self.arg_bits, 257)
-        u = starts[:, None] + width / 2 + t
-        target = self._target(u)
-        weight = (
-            1 / (self.scale * self.shape.of(u + self._middle))
-            if self.shape.relative
-            else np.ones_like(u)
-        )
-        ideal = fit_polynomial(t, target, weight, degree)
-        error = _error(t, target, weight, ideal)
-        shrink = self.index_bits - (self.shape.span.bit_length() - 1)
-        fracs = [self.frac + (2 if degree else 0)]
-        fracs += [self.frac + 2 - shrink * n for n in range(1, degree + 1)]
-        rounded = np.empty_like(ideal)
-        for n in range(1, degree + 1):
-            rounded[:, n] = np.ldexp(np.rint(np.ldexp(ideal[:, n], fracs[n])), -fracs[n])
-        rest = target - sum(rounded[:, n, None] * t**n for n in range(1, degree + 1))
-        rounded[:, 0] = np.ldexp(np.rint(np.ldexp(fit_constant(rest, weight), fracs[0])), -fracs[0])
-        columns = []
-        for n, frac in enumerate(fracs):
-            ints = np.rint(np.ldexp(rounded[:, n], frac)).astype(np.int64)
-            if n == 0:
-                ints -= self.offset << frac - self.frac
-            columns.append(Column(f"{self.function}_c{n}", tuple(int(k) for k in ints), frac))
-        return error, tuple(columns)
+        error, columns = _fitted(self._plain)
+        return error, tuple(Column(c.name, c.values, c.frac - self._octaves) for c in columns)
 
     @property
     def columns(self):
@@ -258,7 +249,7 @@ class Table:
 
     @cached_property
     def _proof(self):
-        return _prove(self)
+        return _prove(self._plain)
 
     @property
     def max_error(self):
@@ -303,29 +294,70 @@ class Table:
         }
 
 
-def _error(t, target, weight, coefficients):
-    """The largest weighted error, on the grid and between its points."""
-    value = sum(coefficients[:, n, None] * t**n for n in range(coefficients.shape[1]))
-    error = (value - target) * weight
+@lru_cache(maxsize=KEPT_TABLES)
+def _fitted(table):
+    """Ideal coefficients' error, and the rounded columns."""
+    shrink = table.index_bits - (table.shape.span.bit_length() - 1)
+    fracs = [table.frac + (2 if table._degree else 0)]
+    fracs += [table.frac + 2 - shrink * n for n in range(1, table._degree + 1)]
+    # Segments know nothing of each other; as many at once as stay in the cache.
+    parts = [
+        _fit_segments(table, np.arange(n, min(n + FIT_SEGMENTS, table.segments)), fracs)
+        for n in range(0, table.segments, FIT_SEGMENTS)
+    ]
+    rounded = np.concatenate([part[0] for part in parts])
+    columns = []
+    for n, frac in enumerate(fracs):
+        ints = np.rint(np.ldexp(rounded[:, n], frac)).astype(np.int64)
+        if n == 0:
+            ints -= table.offset << frac - table.frac
+        columns.append(Column(f"{table.function}_c{n}", tuple(int(k) for k in ints), frac))
     # Between two points a smooth function leaves its chord by at most an eighth of its second
     # difference; a quarter leaves room for the change of that.
-    bend = np.max(np.abs(np.diff(error, 2, axis=1)))
-    return float(np.max(np.abs(error)) + bend / 4)
+    return max(part[1] for part in parts) + max(part[2] for part in parts) / 4, tuple(columns)
 
 
-@lru_cache(maxsize=256)
+def _fit_segments(table, numbers, fracs):
+    """Some segments' rounded coefficients, and their ideal ones' error and its bend."""
+    width = table.shape.span / table.segments
+    # From the first to the last code of a segment, as a place counted from its middle.
+    t = np.linspace(-width / 2, width / 2 - 2.0**-table.arg_bits, 257)
+    u = (numbers * width)[:, None] + width / 2 + t
+    target = table._target(u)
+    weight = (
+        1 / (table.scale * table.shape.of(u + table._middle))
+        if table.shape.relative
+        else np.ones_like(u)
+    )
+    degree = len(fracs) - 1
+    ideal = fit_polynomial(t, target, weight, degree)
+    error = (sum(ideal[:, n, None] * t**n for n in range(degree + 1)) - target) * weight
+    rounded = np.empty_like(ideal)
+    for n in range(1, degree + 1):
+        rounded[:, n] = np.ldexp(np.rint(np.ldexp(ideal[:, n], fracs[n])), -fracs[n])
+    rest = target - sum(rounded[:, n, None] * t**n for n in range(1, degree + 1))
+    rounded[:, 0] = np.ldexp(np.rint(np.ldexp(fit_constant(rest, weight), fracs[0])), -fracs[0])
+    # The largest weighted error on the grid, and what tells of it between the points.
+    return rounded, float(np.max(np.abs(error))), float(np.max(np.abs(np.diff(error, 2, axis=1))))
+
+
+@lru_cache(maxsize=KEPT_TABLES)
 def _prove(table):
     if table.code_bits > EXHAUSTIVE_BITS:
         return table._analytic, "derived", table._range
     flow = trace(lambda code: {"y": table._evaluate(code)}, code=Fixed.of(False, table.code_bits))
-    codes = np.arange(1 << table.code_bits)
-    ints = flow.run(code=codes, check=True)["y"]
-    result = np.ldexp((ints + table.offset).astype(np.float64), -table.frac)
-    exact = table.scale * table.shape.of(np.ldexp(codes * 1.0, -table.arg_bits) + table._middle)
-    error = np.abs(result - exact)
+    worst, low, high = 0.0, [], []
+    for start in range(0, 1 << table.code_bits, PROOF_CODES):
+        codes = np.arange(start, min(start + PROOF_CODES, 1 << table.code_bits))
+        ints = flow.run(code=codes, check=True)["y"]
+        result = np.ldexp((ints + table.offset).astype(np.float64), -table.frac)
+        exact = table.scale * table.shape.of(np.ldexp(codes * 1.0, -table.arg_bits) + table._middle)
+        error = np.abs(result - exact)
+        worst = max(worst, float(np.max(error / exact if table.shape.relative else error)))
+        low.append(int(ints.min()))
+        high.append(int(ints.max()))
     # float64 knows the exact function to far better than the slack added here.
-    worst = float(np.max(error / exact if table.shape.relative else error)) + 1e-12
-    return worst, "exhaustive", (int(ints.min()), int(ints.max()))
+    return worst + 1e-12, "exhaustive", (min(low), max(high))
 
 
 def load(path):

@@ -2,12 +2,15 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 from amaranth.hdl import Cat, Const, Module, Signal, Value, signed, unsigned
 from amaranth.sim import Simulator
 
 from hwnorm import bits
 from hwnorm.fixed import ROUNDINGS, Fixed
+from hwnorm.flow import trace
+from hwnorm.ops import leading_zeros
 
 
 def evaluate(build, *shapes):
@@ -162,3 +165,12 @@ def test_constants_are_taken_where_signals_are():
 
     for (a,), got in evaluate(build, unsigned(5)).items():
         assert got == 3 + 4 * (a >> 3)
+
+
+@pytest.mark.parametrize("width", [1, 2, 31, 32, 52, 53, 54, 55, 62, 63, 70])
+def test_leading_zeros_of_wide_words(width):
+    # Beyond 53 bits float64, whose exponent counts them, would round up to the next octave.
+    flow = trace(lambda x: {"y": leading_zeros(x)}, x=Fixed(0, 2**width - 1))
+    values = [0, *(value for k in range(1, width + 1) for value in (2 ** (k - 1), 2**k - 1))]
+    found = flow.run(x=np.array(values, dtype=np.int64 if width < 63 else object))["y"]
+    assert [int(zeros) for zeros in found] == [width - value.bit_length() for value in values]

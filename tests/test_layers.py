@@ -36,6 +36,7 @@ LAYERS = (
     "export",
     "testing",
     "plots",
+    "tune",
     "demo",
     "cli",
     "pytest_plugin",

@@ -5,7 +5,7 @@ import sys
 import click
 
 # The modules of commands: importing them adds them to the group.
-from hwnorm.cli import design, export, simulate, synth  # noqa: F401
+from hwnorm.cli import design, export, simulate, synth, tune  # noqa: F401
 from hwnorm.cli.base import CheckError, commands
 from hwnorm.sim import SimulationError
 

@@ -8,6 +8,9 @@ from hwnorm.fixed import Fixed
 from hwnorm.ops.arithmetic import Const
 from hwnorm.ops.base import UNCUT, Cost, Step, Wire
 
+#: Integers of so many bits are exact in float64.
+FLOAT_BITS = 53
+
 
 def leading_zeros(a, width=None):
     """How many zeros stand above the highest one of `a` in a word of `width` bits."""
@@ -93,6 +96,9 @@ class LeadingZeros(Wire):
         return Cost(luts=2 * self.word_bits)
 
     def ints(self, a):
+        if self.args[0].fmt.width <= FLOAT_BITS:
+            # float64 holds such integers exactly, and its exponent counts their bits.
+            return self.word_bits - np.frexp(a)[1]
         length, step = a * 0, 1 << max(self.args[0].fmt.width - 1, 1).bit_length() - 1
         while step:
             tall = (a >> step) > 0
