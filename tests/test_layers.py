@@ -30,7 +30,6 @@ LAYERS = (
     "sim",
     "bitexact",
     "estimate",
-    "netlist",
     "report",
     "synth",
     "export",

@@ -30,8 +30,8 @@ from calibration_designs import DESIGNS
 from hwnorm.estimate import estimate, longest_path, lut_features
 from hwnorm.files import write_text
 from hwnorm.hdl import verilog
-from hwnorm.netlist import pack_registers
 from hwnorm.plots import draw_calibration
+from hwnorm.synth.packing import pack_registers
 from hwnorm.targets import TARGETS
 
 DATA = Path(__file__).resolve().parent / "calibration.json"

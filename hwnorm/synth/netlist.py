@@ -10,7 +10,7 @@ from hwnorm.synth.tools import yosys_arguments
 SOURCE = "top.v"
 
 
-def build_netlist(tool, folder, text, top, script):
+def build_netlist(tool, folder, text, top, script, finish=None):
     """Synthesise Verilog in a folder, where ``netlist.json`` is left.
 
     Parameters
@@ -21,6 +21,8 @@ def build_netlist(tool, folder, text, top, script):
         Verilog, and its top module.
     script : tuple of str
         See `Target.script`.
+    finish : callable or None
+        See `Target.finish`.
 
     Returns
     -------
@@ -48,8 +50,12 @@ def build_netlist(tool, folder, text, top, script):
     if status:
         errors = re.findall(r"^ERROR: (.*)$", said, re.M) or said.strip().splitlines() or ["?"]
         raise ValueError(f"{tool.name} must accept the Verilog of {top}, got: {errors[-1]}")
-    text = (folder / "whole.json").read_text(encoding="utf-8")
-    return json.loads(text)["modules"][top]
+    for file in ("netlist.json", "whole.json"):
+        netlist = json.loads((folder / file).read_text(encoding="utf-8"))
+        if finish:
+            finish(netlist)
+            (folder / file).write_text(json.dumps(netlist), encoding="utf-8")
+    return netlist["modules"][top]
 
 
 def ports_of(module):

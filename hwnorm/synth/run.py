@@ -88,7 +88,9 @@ def synthesise_verilog(
         used += [tool.name for tool in (place_tool, pack_tool) if tool]
     question = (text, top, family.script(part, top), yosys.name)
     known = design is not None
-    found = cached(("cells", known, question), partial(_cells, yosys, known, question), cache)
+    found = cached(
+        ("cells", known, question), partial(_cells, yosys, known, question, family), cache
+    )
     tick(1)
     parts = {}
     if found["parts"]:
@@ -141,11 +143,11 @@ def _checked(target, device, pnr, seeds, period_ns, bitstream):
     return family, name, part
 
 
-def _cells(yosys, known, question):
+def _cells(yosys, known, question, family):
     """Synthesis of the design by itself."""
     text, top, script, _ = question
     with tempfile.TemporaryDirectory(prefix="hwnorm-synth-") as folder:
-        module = build_netlist(yosys, Path(folder), text, top, script)
+        module = build_netlist(yosys, Path(folder), text, top, script, family.finish)
     parts = cells_by_part(module, part_of) if known else {}
     return {"raw": raw_cells(module), "parts": parts, "ports": ports_of(module)}
 

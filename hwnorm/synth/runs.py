@@ -12,6 +12,7 @@ from hwnorm.synth.harness import INSTANCE, TOP
 from hwnorm.synth.names import FlowNames
 from hwnorm.synth.netlist import build_netlist
 from hwnorm.synth.place import place
+from hwnorm.synth.targets import find_target
 
 
 class Runs:
@@ -81,7 +82,9 @@ class Runs:
     def _run(self, folder, seed):
         with self._lock:
             if self._built is None:
-                module = build_netlist(self.yosys, folder, self.text, TOP, self.script)
+                module = build_netlist(
+                    self.yosys, folder, self.text, TOP, self.script, find_target(self.target).finish
+                )
                 self._names = FlowNames(self.design, module, INSTANCE)
                 self._built = folder / "netlist.json"
         own = folder / f"seed{seed}"

@@ -2,7 +2,10 @@
 
 import difflib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from hwnorm.synth.packing import pack_registers
 
 #: Kinds of cells that are counted, in the order in which they are shown.
 KINDS = ("lut", "ff", "carry", "dsp", "bram", "lutram")
@@ -59,6 +62,8 @@ class Target:
         The tool that makes a bitstream.
     guard : tuple of str
         Yosys commands that come before ``coarse`` on devices with multipliers.
+    finish : callable or None
+        What is done to Yosys' JSON of a flat design, in place.
     """
 
     command: str
@@ -69,6 +74,7 @@ class Target:
     pnr: str | None = None
     packer: str | None = None
     guard: tuple = ()
+    finish: Callable | None = None
 
     def script(self, device, top, pads=False):
         """The Yosys commands that synthesise a module for a device."""
@@ -165,6 +171,7 @@ TARGETS = {
         uses={"lut": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}},
         devices=_ecp5(),
         pnr="ecp5",
+        finish=pack_registers,
         packer="ecppack",
     ),
     "ice40": Target(

@@ -2,7 +2,7 @@
 
 import copy
 
-from hwnorm.netlist import pack_registers
+from hwnorm.synth.packing import pack_registers
 
 
 def register(d, q, **settings):
