@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hwnorm.design import dumps, load
-from hwnorm.files import write_text
+from hwnorm.files import write_bytes, write_text
 from hwnorm.measure import golden
 from hwnorm.model import evaluate, parameters_of, solve_rows, stored_of
 from hwnorm.norms import NORMS
@@ -284,6 +284,8 @@ def _replay_command(design, place, rows, settings):
     dut = make_dut(design, *(settings.get(n) for n in ("verilog", "top", "component")))
     engine = settings["engine"]
     if dut.files or dut.component is not None:
+        for name, data in dut.companions.items():
+            write_bytes(place / name, data)
         for name, text in dut.texts.items():
             write_text(place / name, text)
             words += ["--verilog", name]

@@ -58,10 +58,16 @@ def pytest_generate_tests(metafunc):
     """Run what uses `hwnorm_engine` once with each engine."""
     marks = metafunc.definition.iter_markers("parametrize")
     # A test that is parametrised over engines of its own keeps them.
-    own = any("hwnorm_engine" in mark.args[0] for mark in marks if mark.args)
+    own = any("hwnorm_engine" in _argument_names(mark) for mark in marks)
     chosen = metafunc.config.getoption("--hwnorm-engine") is not None
     if "hwnorm_engine" in metafunc.fixturenames and chosen and not own:
         metafunc.parametrize("hwnorm_engine", _engines(metafunc.config), indirect=True)
+
+
+def _argument_names(mark):
+    """What a mark ``parametrize`` gives values to."""
+    names = mark.args[0] if mark.args else mark.kwargs["argnames"]
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
 
 
 @pytest.hookimpl(wrapper=True)

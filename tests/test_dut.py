@@ -309,6 +309,24 @@ def test_reproducer_of_verilog(own, tmp_path, monkeypatch, capsys, port, value, 
     assert said in again
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_reproducer_has_what_the_verilog_reads(own, tmp_path, monkeypatch, capsys, engine):
+    more = 'reg [7:0] flip [0:0];\n`include "parts/rules.vh"\n'
+    path = own(more=more, m_axis_tdata="m_axis_tdata_ ^ flip[0]")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "rules.vh").write_text('initial $readmemh("flip.mem", flip);\n')
+    (tmp_path / "flip.mem").write_text("4\n")
+    (tmp_path / "unused.mem").write_text("4\n")
+    with pytest.raises(AssertionError) as caught:
+        assert_bit_exact(SMALL, X, GAMMA, verilog=path, engine=engine, folder=tmp_path / "r")
+    for part in ("my_top.v", "flip.mem", "parts/rules.vh"):
+        (tmp_path / part).unlink()
+    code, again = replay(str(caught.value), tmp_path / "r", monkeypatch, capsys)
+    assert code == 1
+    assert "16 of 32 elements differ, the first in row 0, element 0" in again
+    assert not (tmp_path / "r" / "unused.mem").exists()
+
+
 def test_sim_command_tells_what_broke(own, tmp_path, capsys):
     (tmp_path / "d.toml").write_text(dumps(SMALL))
     path = own(m_axis_tvalid="1'b0")

@@ -166,6 +166,25 @@ def test_engines_parametrise(run):
         result.stdout.fnmatch_lines([f"*::test_{name.replace('[', '[[]')} PASSED*"])
 
 
+def test_engines_of_a_tests_own(run):
+    """Found however they are written, and in no name that is but similar."""
+    result = run(
+        """\
+import pytest
+
+@pytest.mark.parametrize(argnames="hwnorm_engine", argvalues=["pysim"])
+def test_by_keyword(hwnorm_engine):
+    assert hwnorm_engine == "pysim"
+
+@pytest.mark.parametrize("my_hwnorm_engine", [1])
+def test_similar(my_hwnorm_engine, hwnorm_engine):
+    assert hwnorm_engine == "icarus"
+""",
+        "--hwnorm-engine=icarus",
+    )
+    result.assert_outcomes(passed=2)
+
+
 def test_default_engine_and_design_files(run, pytester):
     pytester.path.joinpath("small.toml").write_text(
         'norm = "rmsnorm"\ndim = 8\n[format]\nx = "s8/4"\ny = "s10/6"\n'

@@ -143,6 +143,25 @@ def test_waves_that_cannot_be(settings, message):
         simulate(DESIGNS["rom"], np.zeros((1, 8)), **settings)
 
 
+@pytest.mark.parametrize(("x", "stall"), [(0.0, 2), (1e9, 0.0)])
+def test_bad_input_leaves_no_waves(x, stall, tmp_path):
+    with pytest.raises(ValueError, match=r"^(x|stall) must "):
+        simulate(DESIGNS["rom"], np.full((1, 8), x), stall=stall, vcd=tmp_path / "w.vcd")
+    assert not (tmp_path / "w.vcd").exists()
+
+
+@pytest.mark.parametrize("stall", [0.9999999, float(np.nextafter(1, 0))])
+def test_a_pattern_in_which_nothing_moves_is_refused(stall):
+    with pytest.raises(ValueError, match=r"^stall must let something through in 65537 cycles, "):
+        simulate(DESIGNS["rom"], np.zeros((1, 8)), engine="icarus", stall=stall)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
+def test_seeds_are_integers(seed):
+    with pytest.raises(ValueError, match=r"^seed must be an integer of at least 0, got "):
+        simulate(DESIGNS["rom"], np.zeros((1, 8)), seed=seed)
+
+
 def test_fst_by_verilator_names_what_it_needs(monkeypatch, tmp_path):
     monkeypatch.setattr("hwnorm.sim.verilator._FST_HEADERS", "#include <no_such_header.h>\n")
     with pytest.raises(ValueError, match=r"^fst by verilator needs .* apt-get install liblz4-dev"):

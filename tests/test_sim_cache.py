@@ -78,6 +78,16 @@ def test_a_relative_cache_folder_is_ignored(monkeypatch, tmp_path):
         assert cache_folder() == tmp_path / ".cache" / "hwnorm"
 
 
+def test_a_user_without_a_home_has_no_cache(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert build_once("a")[:2] == ("text of a", True)
+    assert not cache_folder().exists()
+
+
 def test_an_interrupted_build_leaves_nothing(cache):
     def build(folder):
         raise KeyboardInterrupt

@@ -136,13 +136,14 @@ def simulate(
         design = replace(design, control="none")
     dut = make_dut(design, verilog, top, component)
     engine = usable_engine(engine, verilog is not None)
-    waves = _waves(engine, vcd, fst)
     stalls = make_stalls(stall, seed, pattern)
     blocks = blocks_of(design, x)
     given = {name: v for name, v in (("gamma", gamma), ("beta", beta)) if v is not None}
     if given and design.store == "rom":
         raise ValueError(f"{', '.join(given)} must not be given: the design stores in ROM")
     loads = {name: parameters_of(design, **given)[name] for name in given}
+    # Last of all checks, since it makes the file.
+    waves = _waves(engine, vcd, fst)
     kept, rows = [], 0
 
     def give(y):

@@ -16,7 +16,13 @@ def cache_folder():
     """Where compiled simulators are kept."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # A relative one is to be ignored, says the standard: it would be another in every folder.
-    return (base if base.is_absolute() else Path.home() / ".cache") / "hwnorm"
+    if not base.is_absolute():
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError:
+            # A user without a home, as in containers: a place where nothing can be kept.
+            base = Path(os.devnull)
+    return base / "hwnorm"
 
 
 @contextmanager

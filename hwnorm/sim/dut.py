@@ -1,5 +1,6 @@
 """What is simulated: a design's own RTL, or hardware of a user's with the same ports."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +59,19 @@ class Dut:
         if not self.files:
             return {"dut.v": verilog(self.design, "dut", component=self.component)}
         return {f"{n}_{path.name}": _read(path) for n, path in enumerate(self.files)}
+
+    @property
+    def companions(self):
+        """What the Verilog includes or reads beside its first file: relative path to bytes."""
+        found, texts = {}, list(self.texts.values()) if self.files else []
+        while texts:
+            for name in re.findall(r'"([^"\n]+)"', texts.pop()):
+                path = (self.folder / name).resolve()
+                if name in found or not path.is_relative_to(self.folder) or not path.is_file():
+                    continue
+                found[name] = path.read_bytes()
+                texts.append(found[name].decode("utf-8", "replace"))
+        return found
 
     @property
     def whole(self):

@@ -135,37 +135,6 @@ void warm_up(Dut &dut, const Header &h, const std::vector<Load> &loads,
   reset(dut);
 }
 
-// The beats in, block by block.
-class Source {
- public:
-  explicit Source(size_t bytes) : bytes_(bytes) {}
-
-  // The next beat, or nullptr after the last.
-  const uint8_t *next() {
-    if (at_ == block_.beats && !ended_) {
-      send('m', nullptr, 0);
-      receive(&block_, sizeof block_);
-      data_ = receive_bytes(block_.beats * bytes_);
-      at_ = 0;
-      fed_ += block_.beats;
-      if (!block_.beats) ended_ = true;
-      else limit_ = block_.limit;
-    }
-    return ended_ ? nullptr : data_.data() + at_++ * bytes_;
-  }
-
-  bool ended() const { return ended_; }
-  uint64_t fed() const { return fed_; }
-  uint64_t limit() const { return limit_; }
-
- private:
-  size_t bytes_;
-  Block block_{};
-  std::vector<uint8_t> data_;
-  uint64_t at_ = 0, fed_ = 0, limit_ = 0;
-  bool ended_ = false;
-};
-
 // Collects beats out and sends them on, at least every second.
 class Sink {
  public:
@@ -189,6 +158,40 @@ class Sink {
   std::chrono::steady_clock::time_point sent_ = std::chrono::steady_clock::now();
 };
 
+// The beats in, block by block.
+class Source {
+ public:
+  Source(size_t bytes, Sink &sink) : bytes_(bytes), sink_(sink) {}
+
+  // The next beat, or nullptr after the last.
+  const uint8_t *next() {
+    if (at_ == block_.beats && !ended_) {
+      // What is out first: the other side need not remember more than a block.
+      sink_.flush();
+      send('m', nullptr, 0);
+      receive(&block_, sizeof block_);
+      data_ = receive_bytes(block_.beats * bytes_);
+      at_ = 0;
+      fed_ += block_.beats;
+      if (!block_.beats) ended_ = true;
+      else limit_ = block_.limit;
+    }
+    return ended_ ? nullptr : data_.data() + at_++ * bytes_;
+  }
+
+  bool ended() const { return ended_; }
+  uint64_t fed() const { return fed_; }
+  uint64_t limit() const { return limit_; }
+
+ private:
+  size_t bytes_;
+  Sink &sink_;
+  Block block_{};
+  std::vector<uint8_t> data_;
+  uint64_t at_ = 0, fed_ = 0, limit_ = 0;
+  bool ended_ = false;
+};
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -207,8 +210,8 @@ int main(int argc, char **argv) {
   for (const Load &load : loads) load.drive(dut, load.beats, may_send);
 
   Result r{};
-  Source source(h.in_bytes);
   Sink sink;
+  Source source(h.in_bytes, sink);
   std::vector<uint8_t> held(h.out_bytes), now(h.out_bytes), junk(h.in_bytes, kJunk), handshakes;
   uint64_t offered = 0, after = 0, phase = 0;
   bool stalled = false, held_last = false;

@@ -1,6 +1,7 @@
 """When the source has something and when the sink takes something: the same for all engines."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -45,7 +46,15 @@ def make_stalls(stall, seed, pattern="random"):
         raise ValueError(f"stall must be at least 0 and below 1, got {stall}")
     if pattern not in PATTERNS:
         raise ValueError(f"pattern must be one of {', '.join(PATTERNS)}, got {pattern!r}")
-    return Stalls(*(_permissions(stall, [seed, side], pattern) for side in (0, 1)))
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise ValueError(f"seed must be an integer of at least 0, got {seed!r}")
+    stalls = Stalls(*(_permissions(stall, [seed, side], pattern) for side in (0, 1)))
+    if not (stalls.source.any() and stalls.sink.any()):
+        raise ValueError(
+            f"stall must let something through in {PERIOD_CYCLES} cycles, got {stall} "
+            f"with seed {seed}"
+        )
+    return stalls
 
 
 def _permissions(stall, seed, pattern):
