@@ -136,7 +136,8 @@ def models():
     share = Path(util.find_spec("pyosys").origin).parent / "share" / "ecp5"
     text = (share / "cells_sim.v").read_text()
     text = re.sub(r'`include "(\S+)"', lambda found: (share / found[1]).read_text(), text)
-    text = re.sub(r"^`include.*$", "", text, flags=re.M)
+    # Icarus 11 knows no $error outside of procedures.
+    text = re.sub(r"^`include.*$|\$error\(.*?\);", "", text, flags=re.M)
     ports = ", ".join(f"input {words(x, 18)}" for x in "ABC") + f", output {words('P', 36)}"
     return text + MULTIPLIER.format(
         ports=ports, a=words("A", 18), b=words("B", 18), p=words("P", 36)

@@ -25,6 +25,20 @@ def cache_folder():
     return base / "hwnorm"
 
 
+class BuildError(ValueError):
+    """A step of a build that fails; the message ends with the last lines of what it printed.
+
+    Members
+    -------
+    output : str
+        All that it printed.
+    """
+
+    def __init__(self, message, output):
+        super().__init__(message)
+        self.output = output
+
+
 @contextmanager
 def built(name, key, sources, build, cache):
     """A built file, from the cache or newly made.
@@ -49,7 +63,7 @@ def built(name, key, sources, build, cache):
 
     Raises
     ------
-    ValueError
+    BuildError
         If a step of the build fails; the folder is kept then.
     """
     digest = hashlib.sha256(repr((name, key, sorted(sources.items()))).encode())
@@ -102,7 +116,7 @@ def call(folder, command, environment=None):
 
     Raises
     ------
-    ValueError
+    BuildError
         If it fails, with the last lines of its output and the folder.
     """
     done = subprocess.run(
@@ -117,8 +131,9 @@ def call(folder, command, environment=None):
     text = done.stderr + done.stdout
     if done.returncode:
         lines = [line for line in text.strip().splitlines() if line.strip()]
-        raise ValueError(
+        raise BuildError(
             f"{Path(command[0]).name} must compile the design in {folder}, got exit code "
-            f"{done.returncode}" + "".join(f"\n  {line}" for line in lines[-_QUOTED_LINES:])
+            f"{done.returncode}" + "".join(f"\n  {line}" for line in lines[-_QUOTED_LINES:]),
+            text,
         )
     return text

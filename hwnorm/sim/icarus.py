@@ -11,7 +11,7 @@ import numpy as np
 
 from hwnorm.hdl.axi import lane_bits
 from hwnorm.sim.beats import RowCollector, to_bytes
-from hwnorm.sim.cache import built, call
+from hwnorm.sim.cache import BuildError, built, call
 from hwnorm.sim.icarus_bench import bench
 from hwnorm.sim.job import (
     HANG_SECONDS,
@@ -43,11 +43,21 @@ def run(job):
 
     def build(folder):
         include = [f"-I{dut.folder}"] if dut.folder else []
-        command = ["iverilog", "-g2012", "-Wportbind", "-o", "sim.vvp", *include, "bench.v"]
+        command = [
+            "iverilog",
+            "-g2012",
+            "-Wportbind",
+            "-s",
+            "hwnorm_bench",
+            "-o",
+            "sim.vvp",
+            *include,
+            "bench.v",
+        ]
         try:
             text = call(folder, [*command, *dut.texts])
-        except ValueError as error:
-            _check_ports(dut, str(error))
+        except BuildError as error:
+            _check_ports(dut, error.output)
             raise
         _check_ports(dut, text)
         return folder / "sim.vvp"
@@ -69,9 +79,10 @@ def _check_ports(dut, text):
     ports = dict(dut.ports)
     for name in re.findall(r"port ``(\w+)'' is not a port of dut", text):
         ports.pop(name, None)
-    for name, bits in re.findall(r"Port \d+ \((\w+)\) of \S+ expects (\d+) bits", text):
+    for name, bits in re.findall(rf"Port \d+ \((\w+)\) of {dut.top} expects (\d+) bits", text):
         ports[name] = (dut.ports[name][0], int(bits))
-    for name in re.findall(r"dangling input port \d+ \((\w+)\)", text):
+    dangling = rf"module {dut.top} with dangling input port \d+ \((\w+)\)"
+    for name in re.findall(dangling, text):
         ports.setdefault(name, ("input", 0))
     dut.check_ports(ports)
 

@@ -5,7 +5,7 @@ from hwnorm.sim.stalls import PERIOD_CYCLES
 
 _BENCH = """\
 `timescale 1ns/1ps
-module bench;
+module hwnorm_bench;
   reg aclk = 0, aresetn = 0, clear = 0;
   reg [{s}:0] s_axis_tdata = 0;
   reg s_axis_tvalid = 0, s_axis_tlast = 0, m_axis_tready = 0;
