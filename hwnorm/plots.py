@@ -35,6 +35,10 @@ def check_plot_path(path):
     """Raise ValueError unless a picture can be written under that name."""
     if Path(path).suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"a plot is written as .png, .svg or .pdf, got {path}")
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"output {path} must be writable, got: {error.strerror}") from None
     new_figure()
 
 

@@ -232,6 +232,13 @@ def test_a_simulator_that_ends_early(own, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_finish_of_its_own(own, engine):
+    path = own(more="always @(age) if (age == 60) $finish;")
+    with pytest.raises(SimulationError, match=r"must run to its end, got \$finish after \d+ beats"):
+        simulate(SMALL, random_rows(SMALL, 50), verilog=path, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_simulator_that_hangs_inside_a_cycle(own, engine, monkeypatch):
     for module in ("program", "icarus"):
         monkeypatch.setattr(f"hwnorm.sim.{module}.HANG_SECONDS", 3)

@@ -31,6 +31,9 @@ def main(arguments=None):
     except ValueError as error:
         click.echo(f"hwnorm: {_one_line(str(error))}", err=True)
         return 2
+    except OSError as error:
+        click.echo(f"hwnorm: files must be readable and writable, got: {error}", err=True)
+        return 2
     except (ArithmeticError, MemoryError, RecursionError) as error:
         # No rule foresaw it; still one line, and nothing is written.
         click.echo(f"hwnorm: input beyond what can be computed: {error!r:.200}", err=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from hwnorm.model import parameters_of
+from hwnorm.norms import Norm
 from hwnorm.sim import cxxrtl, icarus, pysim, verilator
 from hwnorm.sim.beats import blocks_of
 from hwnorm.sim.dut import make_dut
@@ -130,6 +131,8 @@ def simulate(
     TimeoutError
         If the hardware stops giving rows (a `SimulationError` as well).
     """
+    if not isinstance(design, Norm):
+        raise ValueError(f"design must be a hwnorm norm (hwnorm.load takes names), got {design!r}")
     design.require_hardware()
     if design.control != "none":
         # The engine is what is simulated, not the registers around it.
@@ -159,6 +162,8 @@ def simulate(
 
     job = Job(dut, blocks, loads, stalls, limit, waves, cache, trace_cycles, give)
     out = ENGINES[engine].run(job)
+    if waves and not waves.stat().st_size:
+        raise ValueError(f"waves must fit where {waves} is, got nothing written")
     return SimResult(
         engine,
         None if sink else np.concatenate(kept),

@@ -22,6 +22,7 @@ struct Dut {{
   cxxrtl_design::p_dut top;
 {waves}  void settle() {{ top.p_aclk.set<bool>(false); top.step(); {dump} }}
   void edge() {{ top.p_aclk.set<bool>(true); top.step(); {dump} }}
+  bool finished() {{ return false; }}
 }};
 template <size_t N> uint32_t *words(cxxrtl::value<N> &port) {{ return port.data; }}
 template <size_t N> uint32_t *words(cxxrtl::wire<N> &port) {{ return port.curr.data; }}
@@ -52,7 +53,10 @@ _WAVES = """\
   void dump() {{
     if (!file) return;
     waves.sample({half} * time++);
-    std::fwrite(waves.buffer.data(), 1, waves.buffer.size(), file);
+    if (std::fwrite(waves.buffer.data(), 1, waves.buffer.size(), file) != waves.buffer.size()) {{
+      std::perror("waves");
+      std::_Exit(4);
+    }}
     waves.buffer.clear();
   }}
 """

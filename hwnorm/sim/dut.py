@@ -132,10 +132,10 @@ def make_dut(design, verilog=None, top=None, component=None):
 
 def _read(path):
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no text"
-        raise ValueError(f"verilog {path} must be a readable file, got: {reason}") from None
+        # Comments may be in any encoding.
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise ValueError(f"verilog {path} must be a readable file, got: {error.strerror}") from None
 
 
 def _check_component(design, component):

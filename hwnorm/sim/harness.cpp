@@ -1,8 +1,8 @@
 // Feeds and drains a design in bulk: blocks of beats come on standard input, blocks of beats go
 // to standard output, and nobody is called in between.
 //
-// The file before this one (dut.h) defines Dut with settle() and edge(), open() and close() for
-// waves, put() and get() for ports of any width, the ports as macros, and drive_load() for the
+// The file before this one (dut.h) defines Dut with settle(), edge() and finished() ($finish was
+// called), open() and close() for waves, put() and get() for ports of any width, the ports as macros, and drive_load() for the
 // parameters.
 //
 // All numbers are 64 bits in the machine's own order. In: Header; per parameter its number, beats,
@@ -22,7 +22,7 @@
 
 namespace {
 
-enum Status { kDone, kHangs, kValidWithdrawn, kPayloadChanged, kLastWrong, kBeatTooMany };
+enum Status { kDone, kHangs, kValidWithdrawn, kPayloadChanged, kLastWrong, kBeatTooMany, kFinished };
 
 struct Header {
   uint64_t loads, period, row_beats, in_bytes, out_bytes, trace_cycles, warm_cycles;
@@ -257,6 +257,7 @@ int main(int argc, char **argv) {
       r.beats_in++;
     }
     dut.edge();
+    if (dut.finished() && r.status == kDone) r.status = kFinished;
     r.cycles++;
     if (++phase == h.period) phase = 0;
     if (r.cycles % 4096 == 0) sink.live();

@@ -121,7 +121,8 @@ def _simulate(job, program, folder):
         if reader.outcome is None:
             printed.seek(0)
             text = printed.read().decode("utf-8", "replace")
-            raise broke_down(f"exit code {process.returncode}", reader.beats, text)
+            reason = f"exit code {process.returncode}" if process.returncode else "$finish"
+            raise broke_down(reason, reader.beats, text)
     _check_flags(reader.flags)
     return reader.outcome
 

@@ -185,7 +185,11 @@ class _Session:
 
     def _broken(self):
         code = self._process.wait()
-        reason = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return self._told(
+            f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        )
+
+    def _told(self, reason):
         self._printed.seek(0)
         text = self._printed.read().decode("utf-8", "replace")
         return broke_down(reason, self._beats_out, text)
@@ -203,6 +207,7 @@ class _Session:
                 lambda: changed(cycles - 1),
                 lambda: wrong_last(design, beats_out - 1),
                 lambda: too_many(cycles - 1),
+                lambda: self._told("$finish"),
             )[status - 1]()
         bits = np.frombuffer(data[72:], dtype=np.uint8)[:, None] >> np.arange(4) & 1
         return Outcome(

@@ -24,6 +24,7 @@ struct Dut {{
   Vdut top{{&context, "{top}"}};
 {waves}  void settle() {{ top.aclk = 0; top.eval(); {dump} }}
   void edge() {{ top.aclk = 1; top.eval(); {dump} }}
+  bool finished() {{ return context.gotFinish(); }}
 }};
 template <class T> void put(T &port, const uint8_t *data, size_t bytes) {{
   std::memset(&port, 0, sizeof port);
