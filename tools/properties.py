@@ -42,22 +42,22 @@ class Property:
     fast: bool = True
 
 
-_CREDIT = (RowEngine, "_give", "Mux(issue, credit - 1, credit + 1)")
-_RETURN = (RowEngine, "_give", "self.o.valid & self.o.ready")
+_CREDIT = (RowEngine, "_account", "Mux(issue, credit - 1, credit + 1)")
+_RETURN = (RowEngine, "_account", "self.o.valid & self.o.ready")
 
 _ENGINE = (
     Property("o keeps valid and payload", monitors.output_holds, engine,
-             (RowEngine, "_give", "o.valid.eq(fifo.r_rdy)", "o.valid.eq(fifo.r_rdy & ~issue)")),
+             (RowEngine, "_put", "o.valid.eq(fifo.r_rdy)", "o.valid.eq(fifo.r_rdy & ~issue)")),
     Property("i stalls only if o has stalled", monitors.input_never_stalls, engine,
              (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1")),
     Property("beats: none lost or doubled", monitors.beats_conserved, engine,
              (*_CREDIT, "Mux(issue, credit, credit + 1)")),
     Property("beats: applied in a fixed time", monitors.beats_are_applied, engine,
-             (RowEngine, "_give", "fifo.w_en.eq(valid)", "fifo.w_en.eq(valid & ~last)")),
+             (RowEngine, "_put", "fifo.w_en.eq(valid)", "fifo.w_en.eq(valid & ~word[-1])")),
     Property("rows: none lost or doubled", monitors.rows_conserved, engine,
              (RowEngine, "_give", "pop.eq(issue & end)", "pop.eq(end)")),
     Property("rows: solved in a fixed time", monitors.rows_are_solved, engine,
-             (RowEngine, "_take", "count == 0, take & end & last", "count == 0, take & end")),
+             (RowEngine, "_take", "count == 0, take & end & ~misframed", "count == 0, take & end")),
     Property("rows: all out after a drain", monitors.rows_drain, engine, (*_RETURN, "issue & ~issue"),
              engine="bmc", depth=36),
     Property("last ends each row", monitors.last_ends_a_row, engine,
@@ -71,7 +71,7 @@ _ENGINE = (
     Property("queue of rows never overflows", monitors.queue_has_room, engine,
              (RowEngine, "_sum_and_solve", "// self.design.beats + 1", "// self.design.beats - 2")),
     Property("ring is written only if ready", monitors.ring_has_room, engine,
-             (RowEngine, "_take", "ring.ready | skip", "1")),
+             (RowEngine, "_take", "room | skip", "1")),
     Property("ring is read only if committed", monitors.ring_reads_committed, engine,
              (RowEngine, "_give", "queued & ~broke", "~broke")),
     Property("framing_error exact and sticky", monitors.framing_error_is_sticky, engine,
@@ -79,9 +79,9 @@ _ENGINE = (
     Property("reach: four rows at full rate", monitors.four_rows_come_out, engine, (*_RETURN, "issue & ~issue"),
              engine="cover", depth=20),
     Property("reach: full behind a stalled o", monitors.input_stalls, engine,
-             (RowEngine, "_take", "ring.ready | skip", "1"), engine="cover"),
+             (RowEngine, "_take", "room | skip", "1"), engine="cover"),
     Property("reach: a row behind a dropped one", monitors.comes_after_a_dropped_row, engine,
-             (RowEngine, "_take", "take & (end != last)", "0"), engine="cover"),
+             (RowEngine, "_take", "take & wrong", "0"), engine="cover"),
 )  # fmt: skip
 
 _OTHERS = (
