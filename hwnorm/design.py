@@ -146,7 +146,10 @@ def _check_keys(content, keys, prefix, sections=()):
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             words = " or ".join(
                 {
-                    "int": "an integer", "float": "a number", "str": "text", "list": "a list",
+                    "int": "an integer",
+                    "float": "a number",
+                    "str": "text",
+                    "list": "a list",
                     "bool": "true or false",
                 }[t.__name__]
                 for t in types

@@ -70,8 +70,8 @@ class AxiStreamTop(Elaboratable):
     Members
     -------
     ports : list of Signal
-        ``aclk``, ``aresetn`` (synchronous, active low), ``ce`` if there is one, ``s_axis_*``, ``m_axis_*``,
-        ``s_axis_gamma_*`` and ``s_axis_beta_*`` where there are such, ``clear``,
+        ``aclk``, ``aresetn`` (synchronous, active low), ``ce`` if there is one, ``s_axis_*``,
+        ``m_axis_*``, ``s_axis_gamma_*`` and ``s_axis_beta_*`` where there are such, ``clear``,
         ``framing_error``, ``saturated``. Lanes are padded to whole bytes: the padding of
         inputs is ignored, outputs are sign extended. With ``control = "axilite"``,
         ``s_axil_*`` takes the place of the streams of parameters.

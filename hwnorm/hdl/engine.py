@@ -23,9 +23,7 @@ def engine_signature(design):
     def row(fmt):
         return row_signature(fmt, design.lanes, design.ready)
 
-    loads = {
-        f"i_{name}": In(row(fmt)) for name, fmt in (design.loaded | design.streamed).items()
-    }
+    loads = {f"i_{name}": In(row(fmt)) for name, fmt in (design.loaded | design.streamed).items()}
     return wiring.Signature(
         {"i": In(row(design.x)), "o": Out(row(design.y))}
         | loads

@@ -131,8 +131,7 @@ def _words(job):
     for parts in job.blocks:
         for rows in zip(*parts, strict=True):
             words = (
-                _beats(row[None], fmt, design.lanes)
-                for row, fmt in zip(rows, formats, strict=True)
+                _beats(row[None], fmt, design.lanes) for row, fmt in zip(rows, formats, strict=True)
             )
             yield from zip(*words, strict=True)
 
