@@ -343,3 +343,39 @@ def test_a_design_file_says_true_or_false():
         parse(text + "1")
     with refused("dim must be an integer, got True"):
         parse('norm = "rmsnorm"\ndim = true')
+
+
+# -- lanes and widths -------------------------------------------------------------------------
+
+#: Lanes up to 64, x and y from 4 to 32 bits; the engine is tried where rows are short.
+CORNERS = [
+    {"dim": 64, "lanes": 64, "gamma": "s16/14"},
+    {"dim": 576, "lanes": 64, "x": "s24/8", "y": "s16/9"},
+    {"dim": 64, "lanes": 16, "x": "s4/2", "y": "s4/1"},
+    {"dim": 64, "lanes": 16, "x": "s4/0", "y": "s32/20"},
+    {"dim": 64, "lanes": 16, "x": "s32/16", "y": "s4/1"},
+    {"dim": 64, "lanes": 16, "x": "s32/0", "y": "s32/24", "rsqrt": Rsqrt("quadratic")},
+    {"dim": 128, "lanes": 64, "x": "s32/16", "gamma": "s4/2", "y": "s24/12"},
+]
+
+
+@pytest.mark.parametrize("kind", [RMSNorm, LayerNorm])
+@pytest.mark.parametrize("fields", CORNERS, ids=str)
+def test_corners_of_lanes_and_widths(kind, fields):
+    design = kind(**fields)
+    x = np.concatenate([corner_rows(design), random_rows(design, 40)])
+    given = given_of(design, len(x))
+    report = measure(design, x, **given)
+    assert report.all.max_ulp <= design.bound_ulp
+    rows = 3 if fields["lanes"] > 16 else 6
+    some = np.random.default_rng(7).permutation(x)[:rows]
+    assert_bit_exact(design, some, **given, stall=0.3)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 32, 64])
+def test_every_lane_count_gives_the_same_rows(lanes):
+    design = RMSNorm(dim=64, lanes=lanes, x="s8/4", gamma="s8/6", y="s8/4")
+    x = random_rows(design, 2)
+    given = given_of(replace(design, lanes=1), 2)
+    result = assert_bit_exact(design, x, **given)
+    assert result.cycles == 2 * (64 // lanes) + design.latency
