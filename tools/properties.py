@@ -48,7 +48,7 @@ _RETURN = (RowEngine, "_account", "self.o.valid & self.o.ready")
 
 _ENGINE = (
     Property("o keeps valid and payload", monitors.output_holds, engine,
-             (RowEngine, "_put", "o.valid.eq(fifo.r_rdy)", "o.valid.eq(fifo.r_rdy & ~issue)")),
+             (RowEngine, "_put", "o.valid.eq(fifo.r_rdy)", "o.valid.eq(fifo.r_rdy & ~valid)")),
     Property("i stalls only if o has stalled", monitors.input_never_stalls, engine,
              (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1")),
     Property("beats: none lost or doubled", monitors.beats_conserved, engine,
