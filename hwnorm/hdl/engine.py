@@ -148,7 +148,9 @@ class RowEngine(wiring.Component):
         """Accept beats, check `last`; the beat's marks go along with it to the sums."""
         beats = self.design.beats
         count, skip = Signal(range(max(beats, 2)), name="i_beat"), Signal(name="i_skip")
-        fire, end, last = self.i.valid & self.i.ready, count == beats - 1, self.i.payload.last
+        # The final beat is known a cycle ahead, since much hangs on it.
+        end = Signal(init=beats == 1, name="i_end")
+        fire, last = self.i.valid & self.i.ready, self.i.payload.last
         take = Signal(name="i_take")
         misframed = Signal(name="i_misframed")
         room = self._join(m, ring.ready, skip, misframed)
@@ -160,15 +162,17 @@ class RowEngine(wiring.Component):
             take.eq(fire & ~skip),
             misframed.eq(take & wrong),
             ring.write.eq(take),
-            ring.commit.eq(take & end & ~misframed),
+            ring.commit.eq(take & end & ~wrong),
             ring.drop.eq(misframed),
         ]
         with m.If(take):
-            m.d.sync += count.eq(Mux(end | misframed, 0, count + 1))
+            m.d.sync += count.eq(Mux(end | wrong, 0, count + 1))
+            if beats > 1:
+                m.d.sync += end.eq(~(end | wrong) & (count == beats - 2))
         with m.If(fire):
-            m.d.sync += skip.eq((skip | misframed) & ~last)
+            m.d.sync += skip.eq((skip | wrong) & ~last)
         marks = Signal(3, name="i_marks")
-        m.d.comb += marks.eq(Cat(take, count == 0, take & end & ~misframed))
+        m.d.comb += marks.eq(Cat(take, count == 0, take & end & ~wrong))
         return marks, misframed
 
     def _join(self, m, room, skip, misframed):
