@@ -229,7 +229,7 @@ def test_without_ready_there_is_none():
         assert part in plain
         assert part not in text
     assert design.latency == RMS.latency
-    assert estimate(design).lut < estimate(RMS).lut
+    assert estimate(design).lut <= estimate(RMS).lut
 
 
 @pytest.mark.parametrize("length", [1, 3, 5, 9])
