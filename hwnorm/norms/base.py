@@ -77,7 +77,8 @@ class Norm:
     gamma_offset : float
         Added to gamma when it is loaded: 1.0 for models that store ``gamma - 1``.
     store : str
-        ``ram``: parameters are loaded through a stream; ``rom``: they are constants.
+        ``ram``: parameters are loaded through a stream; ``rom``: they are constants;
+        ``stream``: every row comes with its own, in step with x.
     gamma_init, beta_init : tuple of int or None
         Initial (or constant) contents, `dim` integers of the format. None: gamma + offset
         = 1 and beta = 0.
@@ -91,6 +92,10 @@ class Norm:
         The FPGA family whose delays count; see ``hwnorm.targets``.
     control : str
         Of the Verilog: ``none``, or ``axilite``: registers for flags and parameters.
+    ready : bool
+        Whether streams have ``ready``. Without, the sink always takes, and nothing ever stalls.
+    clock_enable : bool
+        Of the Verilog: whether there is a port ``ce`` that stops all state while it is low.
 
     Raises
     ------
@@ -126,6 +131,8 @@ class Norm:
     period_ns: float = 8.0
     target: str = "generic"
     control: str = "none"
+    ready: bool = True
+    clock_enable: bool = False
 
     def __post_init__(self):
         for name in ("x", "y", "gamma", "beta"):
@@ -190,6 +197,16 @@ class Norm:
             if getattr(self, name) is not None
         }
 
+    @property
+    def loaded(self):
+        """Those of the parameters that are loaded through a stream before the rows."""
+        return self.parameters if self.store == "ram" else {}
+
+    @property
+    def streamed(self):
+        """Those of the parameters that come with every row, in step with x."""
+        return self.parameters if self.store == "stream" else {}
+
     def initial(self, name):
         """The initial contents of a parameter: `dim` integers of its format."""
         values = getattr(self, f"{name}_init")
@@ -210,7 +227,7 @@ class Norm:
         raise TypeError(f"{self.kind} solves nothing")
 
     def load(self, name, value):
-        """What is stored of one parameter: a dict of wires."""
+        """What is stored of one parameter, or applied of a streamed one: a dict of wires."""
         if name == "gamma" and self.gamma_offset:
             value = value + const(self.gamma_offset, value.fmt.frac)
         return {name: value}
@@ -260,7 +277,10 @@ class Norm:
         gather, totals, solve = self.row_flows
         load = {
             name: trace(
-                lambda _name=name, **value: self.load(_name, value[_name]),
+                # What comes with its row is stored as it comes, and loaded where it is applied.
+                lambda _name=name, **value: (
+                    value if self.streamed else self.load(_name, value[_name])
+                ),
                 f"load_{name}",
                 **{name: fmt},
             )
@@ -282,6 +302,8 @@ class Norm:
         return Flows(gather, totals, maxima, reduce, solve, load, apply)
 
     def _apply(self, x, **inputs):
+        for name in self.streamed:
+            inputs |= self.load(name, inputs.pop(name))
         y = self.apply(x, **inputs)
         lost = wire(0)
         if isinstance(y, Clamp):

@@ -15,6 +15,7 @@ def check_fields(design):
     _check_sizes(design)
     _check_choices(design)
     _check_contents(design)
+    _check_ports(design)
 
 
 def _check_sizes(design):
@@ -59,7 +60,7 @@ def _check_choices(design):
         if getattr(design, name) is not None and name not in design.parameter_names:
             raise ValueError(f"format.{name} is not a parameter of {design.kind}")
     for name, value, choices in (
-        ("store", design.store, ("ram", "rom")),
+        ("store", design.store, ("ram", "rom", "stream")),
         ("control", design.control, ("none", "axilite")),
         ("rounding", design.rounding, ROUNDINGS),
         ("overflow", design.overflow, OVERFLOWS),
@@ -93,6 +94,8 @@ def _check_contents(design):
         values, fmt = getattr(design, f"{name}_init"), getattr(design, name)
         if values is None:
             continue
+        if design.store == "stream":
+            raise ValueError(f"{name}_init must not be given with store 'stream', got contents")
         if fmt is None:
             raise ValueError(f"{name}_init needs format.{name}, got none")
         if len(values) != design.dim:
@@ -104,3 +107,17 @@ def _check_contents(design):
             raise ValueError(
                 f"{name}_init must fit {fmt.spelling}, got {min(values)}..{max(values)}"
             )
+
+
+def _check_ports(design):
+    for name in ("ready", "clock_enable"):
+        if not isinstance(getattr(design, name), bool):
+            raise ValueError(f"{name} must be true or false, got {getattr(design, name)!r}")
+    if design.store == "stream" and not design.parameters:
+        raise ValueError("store 'stream' needs format.gamma or format.beta, got none")
+    if design.store == "stream" and not design.ready:
+        raise ValueError("store 'stream' needs ready: its streams wait for each other, got false")
+    if design.clock_enable and design.control != "none":
+        raise ValueError(
+            f"clock_enable needs control 'none': a bus does not stop, got {design.control!r}"
+        )
