@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from hwnorm.files import write_text
-from hwnorm.sim.compiled import cache_folder
+from hwnorm.sim.cache import cache_folder
 
 
 @cache
