@@ -138,7 +138,8 @@ def check_text(design, wires=False):
             )
         if wires:
             for flow in (design.flows.gather, design.flows.solve, design.flows.apply):
-                lines += ["", flow.describe(design.period_ns, TARGETS[design.target])]
+                schedule = design.schedule(flow)
+                lines += ["", flow.describe(design.period_ns, TARGETS[design.target], schedule)]
     return "\n".join([*lines, *(f"note: {sentence}" for sentence in data["warnings"])])
 
 

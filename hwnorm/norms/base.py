@@ -17,6 +17,7 @@ from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed, is_integer
 from hwnorm.flow import Flow, trace
 from hwnorm.norms.config import LogTables, Rsqrt
 from hwnorm.norms.timing import accumulator_lag, check_period
+from hwnorm.norms.turns import SOLVERS, find_turns
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
 from hwnorm.targets import TARGETS
 
@@ -88,6 +89,9 @@ class Norm:
         Clock period that the pipelines are made for.
     target : str
         The FPGA family whose delays count; see ``hwnorm.targets``.
+    solver : str or None
+        ``solve`` of a design file: ``pipelined``, or ``shared``: one multiplier and one table
+        port take turns. None: shared where a row leaves the time and it is smaller.
     control : str
         Of the Verilog: ``none``, or ``axilite``: registers for flags and parameters.
 
@@ -124,6 +128,7 @@ class Norm:
     log: LogTables = LogTables()
     period_ns: float = 8.0
     target: str = "generic"
+    solver: str | None = None
     control: str = "none"
 
     def __post_init__(self):
@@ -158,6 +163,7 @@ class Norm:
         if self.rsqrt.method != "exact":
             _ = self.flows
             check_period(self)
+            _ = self.turns
 
     def _check_sizes(self):
         for name in ("dim", "lanes"):
@@ -205,12 +211,12 @@ class Norm:
             ("rounding", self.rounding, ROUNDINGS),
             ("overflow", self.overflow, OVERFLOWS),
             ("target", self.target, tuple(TARGETS)),
+            ("solve", self.solver, (None, *SOLVERS)),
             ("rsqrt.method", self.rsqrt.method, self.all_methods()),
         ):
             if value not in choices:
-                raise ValueError(
-                    f"{name} of {self.kind} must be one of {', '.join(choices)}, got {value!r}"
-                )
+                known = ", ".join(choice for choice in choices if choice is not None)
+                raise ValueError(f"{name} of {self.kind} must be one of {known}, got {value!r}")
 
     def _check_contents(self):
         if self.rsqrt.method == "exact" and self.rounding != "nearest_even":
@@ -379,7 +385,13 @@ class Norm:
 
     def schedule(self, flow):
         """A flow's `Schedule` at the design's period and target."""
-        return flow.schedule(self.period_ns, TARGETS[self.target])
+        turns = self.turns if flow is self.flows.solve else {}
+        return flow.schedule(self.period_ns, TARGETS[self.target], **turns)
+
+    @cached_property
+    def turns(self):
+        """How ``solve`` is shared over cycles, as `Flow.schedule` takes it; empty: it is not."""
+        return {} if self.rsqrt.method == "exact" else find_turns(self)
 
     @property
     def latency(self):
