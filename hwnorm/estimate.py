@@ -85,8 +85,14 @@ def design_cost(design, target):
     """The sum of the ops' costs over all instances, and of the accumulators."""
     cost = design.flows.gather.cost_on(target) * 0
     for flow, count in instances(design):
-        cost = cost + flow.cost_on(target) * count
+        cost = cost + flow_cost(design, flow, target) * count
     return cost
+
+
+def flow_cost(design, flow, target):
+    """The `Cost` of one instance of a design's flow, as the design builds it."""
+    sharing = design.schedule(flow).sharing
+    return flow.cost_on(target) if sharing is None else sharing.cost(flow.wires)
 
 
 @dataclass(frozen=True)
@@ -178,7 +184,9 @@ def flip_flops(design, target):
             last[wire] = schedule.latency
         for wire, end in last.items():
             if wire in schedule.available:
-                bits += count * wire.fmt.width * max(end - schedule.available[wire], 0)
+                bits += count * wire.fmt.width * schedule.copies(wire, end)
+        if schedule.sharing:
+            bits += sum(wire.fmt.width for wire in schedule.sharing.normalised)
         for wire, cuts in schedule.cuts.items():
             widest = max(wire.fmt.width, *(a.fmt.width for a in wire.args), 0)
             bits += count * widest * sum(cuts) + count * wire.fmt.width * schedule.registered(wire)

@@ -200,7 +200,7 @@ class Flow:
 
         Raises
         ------
-        Unshareable
+        UnshareableError
             If the interval is too short for what is shared.
         """
         budget = period_ns - target.clock_ns

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from hwnorm.estimate import estimate
+from hwnorm.estimate import estimate, flow_cost
 from hwnorm.targets import TARGETS
 
 
@@ -28,7 +28,8 @@ def check_data(design):
         return data
     flows = design.flows
     used = flows.gather, flows.solve, flows.apply
-    cost = flows.gather.cost * design.lanes + flows.solve.cost + flows.apply.cost * design.lanes
+    cost = (flows.gather.cost + flows.apply.cost) * design.lanes
+    cost = cost + flow_cost(design, flows.solve, TARGETS[design.target])
     return data | {
         "bound_terms_ulp": design.error_terms,
         "estimate": asdict(estimate(design)),

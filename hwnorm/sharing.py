@@ -14,7 +14,7 @@ from hwnorm.ops import Cost, Input, Lookup, Normalise, Step
 STRIDES = ((1,), (2, 1), (4, 1), (8, 1), (8, 2, 1), ())
 
 
-class Unshareable(ValueError):
+class UnshareableError(ValueError):
     """Inputs come too fast for the one block; says how much time there is."""
 
 
@@ -150,7 +150,7 @@ class Sharing:
             ):
                 break
         else:
-            raise Unshareable(
+            raise UnshareableError(
                 f"a shared multiplier must have time for {sum(self.products.values())} products, "
                 f"got inputs every {self.interval} cycles"
             )
@@ -171,8 +171,11 @@ class Sharing:
             elif wire in self.normalised:
                 width = wire.fmt.width
                 more = 1 + 1.5 * (len(self.strides) - 1)
-                plain = Cost(luts=round(width * more)) if wire is self.normalised[wire] else Cost(
-                    luts=4, adder_bits=width)
+                plain = (
+                    Cost(luts=round(width * more))
+                    if wire is self.normalised[wire]
+                    else Cost(luts=4, adder_bits=width)
+                )
             elif wire in self.tables:
                 group = self.tables[wire]
                 plain = self._memory(group) if wire is group[0] else Cost()

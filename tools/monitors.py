@@ -14,6 +14,7 @@ from hwnorm.fixed import Fixed
 from hwnorm.flow import trace
 from hwnorm.hdl.engine import RowEngine
 from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.hdl.sequencer import Sequencer
 from hwnorm.hdl.store import READ_CYCLES, Ring
 from hwnorm.norms import RMSNorm, Rsqrt
 
@@ -144,6 +145,12 @@ def rows_conserved(bench):
     solving = bench.counter(bench.commit, queue.w_en, bench.most)
     beats = (solving + queue.level) * bench.beats
     return (bench.whole + bench.inside("o_beat") - beats)[: len(bench.whole)] != 0
+
+
+def totals_are_apart(bench):
+    """The totals of two rows are `beats` cycles apart or more, as shared hardware needs it."""
+    mark = bench.inside("summed_c1")
+    return mark & Cat(*(bench.past(mark, n) for n in range(1, bench.beats))).any()
 
 
 def rows_are_solved(bench):
@@ -338,6 +345,30 @@ def pipeline(flow, period_ns):
         bench.legal = bench.legal & (value >= wire.fmt.lo) & (value <= wire.fmt.hi)
     bench.outputs = Cat(*(dut.output(key) for key in dut.flow.outputs))
     return bench
+
+
+def sequencer(flow, period_ns, interval, strides=()):
+    """Shared hardware with any inputs in every cycle, and marks that are `interval` apart."""
+    bench = Bench(Sequencer(flow(), period_ns, interval, strides=strides))
+    dut, m = bench.dut, bench.m
+    rest = Signal(range(interval))
+    asked = bench.choice() & (rest == 0)
+    m.d.comb += dut.mark_in.eq(asked)
+    m.d.sync += rest.eq(Mux(asked, interval - 1, Mux(rest == 0, 0, rest - 1)))
+    bench.given, bench.legal = [], dut.mark_out
+    for key, wire in dut.flow.inputs.items():
+        given = bench.past(bench.free(dut.input(key)), dut.latency)
+        bench.given.append(given)
+        value = given.as_signed() if wire.fmt.signed else given
+        bench.legal = bench.legal & (value >= wire.fmt.lo) & (value <= wire.fmt.hi)
+    bench.outputs = Cat(*(dut.output(key) for key in dut.flow.outputs))
+    return bench
+
+
+def marks_are_on_time(bench):
+    """The mark comes out `latency` cycles behind its inputs, and at no other time."""
+    dut = bench.dut
+    return dut.mark_out != bench.past(dut.mark_in, dut.latency)
 
 
 def equals_model(bench):

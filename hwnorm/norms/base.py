@@ -14,8 +14,9 @@ import numpy as np
 
 from hwnorm.bits import tree
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed, is_integer
-from hwnorm.flow import Flow, trace
+from hwnorm.flow import trace
 from hwnorm.norms.config import LogTables, Rsqrt
+from hwnorm.norms.flows import Flows
 from hwnorm.norms.timing import accumulator_lag, check_period
 from hwnorm.norms.turns import SOLVERS, find_turns
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
@@ -25,37 +26,6 @@ from hwnorm.targets import TARGETS
 #: scalars, the two of the row buffer's read, the output FIFO, less the one that a row's last
 #: beat has in common with its count.
 SHELL_CYCLES = 4
-
-
-@dataclass(frozen=True)
-class Flows:
-    """The traced flows of a norm.
-
-    Members
-    -------
-    gather : Flow
-        ``x`` to the terms of a row's totals.
-    totals : dict of str to Fixed
-        The exact totals over a row.
-    maxima : frozenset of str
-        The totals that are maxima; the others are sums.
-    reduce : dict of str to Flow
-        A beat's terms ``lane0``, ``lane1`` ... of a total to one.
-    solve : Flow
-        Totals to scalars.
-    load : dict of str to Flow
-        A parameter to what is stored of it.
-    apply : Flow
-        ``x``, stored parameters and scalars to ``y`` and ``saturated``.
-    """
-
-    gather: Flow
-    totals: dict
-    maxima: frozenset
-    reduce: dict
-    solve: Flow
-    load: dict
-    apply: Flow
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Whether a row leaves the time for a ``solve`` that shares its hardware, and how it does."""
 
-from hwnorm.sharing import STRIDES, Unshareable
+from hwnorm.sharing import STRIDES, UnshareableError
 from hwnorm.targets import TARGETS
 
 SOLVERS = ("pipelined", "shared")
@@ -22,16 +22,16 @@ def find_turns(design):
     ValueError
         If the design asks for sharing and a row does not leave the time.
     """
-    if design.solver == "pipelined" or (design.solver is None and design.beats == 1):
+    if design.solver == "pipelined":
         return {}
     target, flow = TARGETS[design.target], design.flows.solve
     plain = flow.schedule(design.period_ns, target)
     found = [] if design.solver else [(_luts(design, plain, flow.cost_on(target)), {})]
-    for strides in STRIDES:
+    for strides in STRIDES if design.beats > 1 else ():
         turns = {"interval": design.beats, "strides": strides}
         try:
             schedule = flow.schedule(design.period_ns, target, **turns)
-        except Unshareable:
+        except UnshareableError:
             continue
         if strides and not schedule.sharing.normalised:
             continue  # no time for them

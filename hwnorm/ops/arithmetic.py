@@ -253,7 +253,9 @@ class Mul(Wire):
         return Tiling.of(*self.args, target).cost
 
     def products(self, target):
-        return 0 if self.digits is not None else len(Tiling.of(*self.args, target, alone=False).pairs)
+        return (
+            0 if self.digits is not None else len(Tiling.of(*self.args, target, alone=False).pairs)
+        )
 
     def shared_steps(self, target):
         """The steps behind the products of a shared block."""
