@@ -1,5 +1,7 @@
 """Whether a row leaves the time for a ``solve`` that shares its hardware, and how it does."""
 
+from itertools import count
+
 from hwnorm.sharing import STRIDES, UnshareableError
 from hwnorm.targets import TARGETS
 
@@ -41,10 +43,20 @@ def find_turns(design):
             found.append((_luts(design, schedule, schedule.sharing.cost(flow.wires)), turns))
     if not found:
         raise ValueError(
-            f"solve must be pipelined where a row leaves no time, got shared and "
-            f"{design.beats} beats"
+            f"solve must be pipelined where a row has less than {_least_beats(design, flow)} "
+            f"beats, got shared and {design.beats}"
         )
     return min(found, key=lambda item: item[0])[1]
+
+
+def _least_beats(design, flow):
+    """The shortest row that leaves the time."""
+    for beats in count(2):
+        try:
+            flow.schedule(design.period_ns, TARGETS[design.target], beats)
+        except UnshareableError:
+            continue
+        return beats
 
 
 def _luts(design, schedule, cost):
