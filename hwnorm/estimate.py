@@ -118,7 +118,8 @@ def memories_of(design, target):
     found.append(_store(target, inside, design.lanes * design.x.width, True))
     for flow in design.flows.load.values():
         bits = design.lanes * sum(wire.fmt.width for wire in flow.outputs.values())
-        found.append(_store(target, design.beats, bits, True, design.store == "rom"))
+        if bits:
+            found.append(_store(target, design.beats, bits, True, design.store == "rom"))
     scalars = sum(wire.fmt.width for wire in design.flows.solve.outputs.values())
     found.append(_store(target, inside // design.beats + 1, scalars, False))
     depth = design.schedule(design.flows.apply).latency + 4

@@ -110,6 +110,7 @@ class RowEngine(wiring.Component):
                 ),
             )
             for name, fields in stored.items()
+            if fields
         }
         super().__init__(engine_signature(design))
 
