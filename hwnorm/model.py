@@ -88,12 +88,12 @@ def parameters_of(design, **given):
             raise ValueError(
                 f"{name} must have dim={design.dim} elements, got shape {values[name].shape}"
             )
-    if getattr(design, "folded", None) is not None and "gamma" in values:
-        if tuple(values["gamma"].tolist()) != design.initial("gamma"):
-            raise ValueError(
-                f"gamma must be the constant {design.gain:g} that the design has in its scale, "
-                f"got others"
-            )
+    folded = getattr(design, "folded", None) is not None
+    if folded and tuple(values["gamma"].tolist()) != design.initial("gamma"):
+        raise ValueError(
+            f"gamma must be the constant {design.gain:g} that the design has in its scale, "
+            f"got others"
+        )
     return values
 
 
