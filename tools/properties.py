@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+import flow_monitors
 import monitors
-from monitors import engine, pipeline, reciprocal_root, ring, rms_row, sequencer
+from flow_monitors import pipeline, reciprocal_root, rms_row, sequencer
+from monitors import engine, ring
 
 from hwnorm.hdl.engine import RowEngine
 from hwnorm.hdl.pipeline import Pipeline
@@ -94,28 +96,28 @@ _OTHERS = (
              (Ring, "elaborate", "base.eq(head_next)", "base.eq(head)")),
     Property("ring: data of committed beats", monitors.ring_keeps_data, ring,
              (Ring, "elaborate", "head.eq(base)", "head.eq(head_next)")),
-    Property("root: RTL is the model", monitors.equals_model,
+    Property("root: RTL is the model", flow_monitors.equals_model,
              partial(pipeline, reciprocal_root, 0.1),
              (Pipeline, "_place", "constant_value(wire)", "constant_value(wire) ^ 1")),
-    Property("root: RTL is its slow form", monitors.equals_slow,
+    Property("root: RTL is its slow form", flow_monitors.equals_slow,
              partial(pipeline, reciprocal_root, 0.1),
              (Pipeline, "_at", "lane, copies]", "lane, max(copies - 1, 0)]")),
-    Property("linear root: RTL is the model", monitors.equals_model,
+    Property("linear root: RTL is the model", flow_monitors.equals_model,
              partial(pipeline, partial(reciprocal_root, "linear"), 0.1),
              (Pipeline, "_place", "if self.schedule.registered(wire)", "if False")),
-    Property("shared root: RTL is the model", monitors.equals_model,
+    Property("shared root: RTL is the model", flow_monitors.equals_model,
              partial(sequencer, partial(reciprocal_root, "quadratic"), 8.0, 9),
              (Turns, "multiply", "cycle + n, pair", "cycle + 1, pair")),
-    Property("shared root: marks on time", monitors.marks_are_on_time,
+    Property("shared root: marks on time", flow_monitors.marks_are_on_time,
              partial(sequencer, partial(reciprocal_root, "quadratic"), 8.0, 9),
              (Sequencer, "elaborate", "self.latency", "self.latency - 1")),
-    Property("shift register: RTL is the model", monitors.equals_model,
+    Property("shift register: RTL is the model", flow_monitors.equals_model,
              partial(sequencer, reciprocal_root, 8.0, 9, (1,)),
              (Sequencer, "_keep", "self.mark(m, cycle)", "self.mark(m, cycle + 1)")),
-    Property("row: RTL is the model", monitors.equals_model, partial(pipeline, rms_row, 0.1),
+    Property("row: RTL is the model", flow_monitors.equals_model, partial(pipeline, rms_row, 0.1),
              (Pipeline, "_place", "constant_value(wire)", "constant_value(wire) ^ 1")),
-    Property("row: RTL is its slow form", monitors.equals_slow, partial(pipeline, rms_row, 0.1),
-             (Pipeline, "_at", "lane, copies]", "lane, max(copies - 1, 0)]")),
+    Property("row: RTL is its slow form", flow_monitors.equals_slow,
+             partial(pipeline, rms_row, 0.1), (Pipeline, "_at", "lane, copies]", "lane, max(copies - 1, 0)]")),
 )  # fmt: skip
 
 #: Not always closed by pdr within minutes with rows of three beats.
