@@ -117,7 +117,8 @@ _OTHERS = (
     Property("row: RTL is the model", flow_monitors.equals_model, partial(pipeline, rms_row, 0.1),
              (Pipeline, "_place", "constant_value(wire)", "constant_value(wire) ^ 1")),
     Property("row: RTL is its slow form", flow_monitors.equals_slow,
-             partial(pipeline, rms_row, 0.1), (Pipeline, "_at", "lane, copies]", "lane, max(copies - 1, 0)]")),
+             partial(pipeline, rms_row, 0.1),
+             (Pipeline, "_at", "lane, copies]", "lane, max(copies - 1, 0)]")),
 )  # fmt: skip
 
 #: Not always closed by pdr within minutes with rows of three beats.
