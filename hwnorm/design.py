@@ -216,7 +216,8 @@ eps = 1e-5                # added to the {mean}
 # gamma_offset = 1.0      # for models that store gamma - 1
 # store = "ram"           # ram: parameters are loaded through a stream; rom: constants
 # gamma_init = "g.npy"    # initial contents; without, gamma is 1
-# period_ns = 8.0         # clock budget: shorter means more pipeline registers
+# target = "generic"      # or ecp5, ice40, gowin, xc7: whose delays count
+# period_ns = 8.0         # clock period: shorter means more pipeline registers
 # solve = "shared"        # or pipelined; without, what is smaller
 # control = "none"        # axilite: registers for flags and parameters
 
@@ -259,21 +260,28 @@ def template(kind):
 #: Presets by name. Each has its Verilog in ``rtl/`` and its tables in ``luts/``.
 CATALOGUE = {
     # SmolLM2-135M: |x| reaches 23,024 in channel 507 and must never saturate; |gamma| 3.35.
-    "smollm2": RMSNorm(dim=576, lanes=8, eps=1e-5, x="s24/8", gamma="s16/13", y="s16/9"),
+    "smollm2": RMSNorm(
+        dim=576, lanes=8, eps=1e-5, x="s24/8", gamma="s16/13", y="s16/9",
+        target="ecp5", period_ns=5.5,
+    ),
     # Llama-like hidden size; 16 bits in with the full range, gamma near one.
     "llama-4096": RMSNorm(dim=4096, lanes=16, eps=1e-5, x="s16/8", gamma="s16/14", y="s16/9"),
     # Query and key norms of current models: short rows, one after the other.
     "qk-128": RMSNorm(dim=128, lanes=16, eps=1e-6, x="s16/10", gamma="s16/13", y="s16/11"),
     # ViT-Base and BERT-base.
     "vit-layernorm-768": LayerNorm(
-        dim=768, lanes=4, eps=1e-6, x="s16/8", gamma="s16/13", beta="s16/12", y="s16/10"
+        dim=768, lanes=4, eps=1e-6, x="s16/8", gamma="s16/13", beta="s16/12", y="s16/10",
+        target="ecp5", period_ns=6.0,
     ),
     # int8 activations in and out, 1.0 at 16 steps.
-    "edge-int8-768": RMSNorm(dim=768, lanes=4, eps=1e-5, x="s8/4", gamma="s8/6", y="s8/4"),
+    "edge-int8-768": RMSNorm(
+        dim=768, lanes=4, eps=1e-5, x="s8/4", gamma="s8/6", y="s8/4", target="ecp5", period_ns=5.5
+    ),
     # No multiplier anywhere: for parts without DSP blocks.
     "ice40-log-256": RMSNorm(
         dim=256, lanes=1, eps=1e-5, x="s8/4", gamma="s8/6", y="s8/4",
-        rsqrt=Rsqrt(method="log"), log=LogTables(method="mitchell"), period_ns=25.0,
+        rsqrt=Rsqrt(method="log"), log=LogTables(method="mitchell"),
+        target="ice40", period_ns=25.0,
     ),
     # The smallest useful one, and the first to simulate.
     "tiny-64": RMSNorm(dim=64, lanes=4, eps=1e-5, x="s16/8", y="s16/12"),

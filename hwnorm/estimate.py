@@ -169,6 +169,10 @@ def longest_path(design, target):
         bits = ceil(total.width / accumulator_pieces(design, name))
         found.append((accumulator_ns(target, bits), f"accumulator of {name}"))
     found.append((SHELL_LEVELS * target.lut_ns, "row buffer"))
+    ring = memories_of(design, target)[0]
+    if ring.blocks and target.block_rows(ring.words, ring.bits) > 1:
+        # Logic stands between the blocks and the register that would go into them.
+        found.append((target.read_ns + 3 * target.lut_ns, "row buffer of several blocks"))
     return max(found, key=lambda item: item[0])
 
 
@@ -190,7 +194,18 @@ def flip_flops(design, target):
             bits += sum(wire.fmt.width for wire in schedule.sharing.normalised)
         for wire, cuts in schedule.cuts.items():
             widest = max(wire.fmt.width, *(a.fmt.width for a in wire.args), 0)
-            bits += count * widest * sum(cuts) + count * wire.fmt.width * schedule.registered(wire)
+            # A register that belongs to a block is inside it, where the family has such.
+            inside = target.inside_ns is not None
+            bits += (
+                count
+                * widest
+                * sum(
+                    cut
+                    for cut, step in zip(cuts, schedule.steps(wire), strict=False)
+                    if not (inside and step.registered)
+                )
+            )
+            bits += count * wire.fmt.width * (schedule.registered(wire) and not inside)
     lag = accumulator_lag(design)
     bits += sum(fmt.width for fmt in design.flows.totals.values()) * (1 + lag)
     inside = design.latency - design.beats

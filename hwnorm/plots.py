@@ -190,8 +190,9 @@ def draw_calibration(points, path, title):
         )
         for apart, colour, mark in ((False, "#2f6f9f", "o"), (True, "#b04a3f", "s")):
             some = [(m, g) for m, g, held in found if held == apart]
-            panel.plot(*zip(*some, strict=True), mark, color=colour, markersize=4,
-                       label="held out" if apart else "fitted")  # fmt: skip
+            if some:
+                panel.plot(*zip(*some, strict=True), mark, color=colour, markersize=4,
+                           label="held out" if apart else "fitted")  # fmt: skip
         panel.set(xlim=(0, top), ylim=(0, top), xlabel=f"measured {labels[what]}",
                   ylabel=f"estimated (band: {share:.0%})")  # fmt: skip
         panel.legend(frameon=False)

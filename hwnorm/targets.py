@@ -79,6 +79,11 @@ class Target:
         """Block RAMs of a memory, in the shape that takes fewest."""
         return min(ceil(words / deep) * ceil(bits / wide) for deep, wide in self.block_shapes)
 
+    def block_rows(self, words, bits):
+        """Block RAMs above one another, of which one is selected, in that shape."""
+        deep, _ = min(self.block_shapes, key=lambda s: ceil(words / s[0]) * ceil(bits / s[1]))
+        return ceil(words / deep)
+
     def rom_in_block(self, words, bits):
         """Whether a table goes to block RAM."""
         return words * bits > self.rom_logic_bits * self.blocks(words, bits)
@@ -113,11 +118,14 @@ _ECP5 = Target(
     memory_ns=1.6,
     read_ns=5.6,
     held_ns=3.9,
+    luts_of=(0.928, 0.0, 0.235, 1.008, 20.903),
+    slack=(1.629, 0.666, 1.026),
 )
 
+#: From the UP5K's data sheet, and one design that was routed. Not fitted.
 _ICE40 = Target(
     "ice40",
-    calibrated="nextpnr",
+    calibrated="scaled",
     clock_ns=2.2,
     lut_ns=3.0,
     mux_ns=3.0,

@@ -61,7 +61,8 @@ def test_model_equals_rtl(name):
 @PRESETS
 def test_latency_stays_near_the_row(name):
     design = CATALOGUE[name]
-    assert design.latency - design.beats <= 24
+    # At 150 MHz and more on an ECP5, ops are spread over more cycles.
+    assert design.latency - design.beats <= (40 if design.target == "ecp5" else 24)
 
 
 def run_bench(folder, top, *plusargs):

@@ -11,7 +11,7 @@ import hwnorm
 from hwnorm import ops
 from hwnorm.fixed import Fixed
 from hwnorm.flow import narrowest, trace
-from hwnorm.ops import Column, Cost, const, leading_zeros, maximum, select, wire
+from hwnorm.ops import Column, const, leading_zeros, maximum, select, wire
 from hwnorm.scaled import ScaledFormat
 from hwnorm.targets import TARGETS
 
@@ -390,19 +390,3 @@ def test_more_time_never_takes_more_cycles():
         for target in TARGETS.values():
             latencies = [flow.schedule(ns, target).latency for ns in range(1, 60)]
             assert latencies == sorted(latencies, reverse=True), (flow.name, target.name)
-
-
-def test_cost_adds_up():
-    def function(x, i):
-        entry = Column("t", (1, 2, -3, 4), 0)[i]
-        return {"y": (x * entry + 5) * 3, "wide": (x << 0) * 6}
-
-    flow = trace(function, x=Fixed.of(True, 25), i=Fixed(0, 3))
-    by_op = {type(w).__name__: w.cost for w in flow.wires if w.cost != Cost()}
-    assert by_op["Lookup"] == Cost(rom_bits=16)
-    assert by_op["Add"] == Cost(luts=28)
-    # Of 25 bits, 17 take a multiplier and 8 are rows of adders; a factor of 3 or 6 is an addition.
-    assert [w.cost for w in flow.wires if isinstance(w, ops.Mul)] == [
-        Cost(luts=48, multipliers=1), Cost(luts=29), Cost(luts=28)
-    ]  # fmt: skip
-    assert flow.cost == Cost(luts=133, multipliers=1, rom_bits=16)

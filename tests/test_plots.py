@@ -4,7 +4,7 @@ import pytest
 
 from hwnorm.design import CATALOGUE
 from hwnorm.measure import Errors
-from hwnorm.plots import draw_error_against_segments, draw_error_histogram
+from hwnorm.plots import draw_calibration, draw_error_against_segments, draw_error_histogram
 from hwnorm.rows import random_rows
 
 
@@ -28,3 +28,9 @@ def test_error_against_segments(tmp_path):
 def test_other_endings_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"^a plot is written as \.png, \.svg or \.pdf, got "):
         draw_error_against_segments({"direct": [(2, 1.0, 1.0)]}, tmp_path / "a.bmp", "title")
+
+
+def test_calibration(tmp_path):
+    points = {"fmax_mhz": [(100, 95, False), (150, 160, True)], "lut": [(500, 520, False)]}
+    draw_calibration(points, tmp_path / "a.png", "title")
+    assert (tmp_path / "a.png").stat().st_size > 5000

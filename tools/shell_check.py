@@ -51,7 +51,7 @@ MUTATIONS = (
     (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1"),
     (RowEngine, "output_beats", "READ_CYCLES + 2", "READ_CYCLES + 1"),
     (Ring, "elaborate", "used == self.depth - 1", "used == self.depth - 2"),
-    (Ring, "elaborate", "(head != tail) | full", "head != tail"),
+    (Ring, "elaborate", "(head != tail) | full", "0"),
     (Ring, "elaborate", "head.eq(base)", "head.eq(head_next)"),
     (Ring, "elaborate", "base.eq(head_next)", "base.eq(head)"),
     (Ring, "elaborate", "used - pending - self.read", "used - self.read"),

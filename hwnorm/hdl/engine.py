@@ -142,7 +142,9 @@ class RowEngine(wiring.Component):
         """Accept beats, check `last`; the beat's marks go along with it to the sums."""
         beats = self.design.beats
         count, skip = Signal(range(max(beats, 2)), name="i_beat"), Signal(name="i_skip")
-        fire, end, last = self.i.valid & self.i.ready, count == beats - 1, self.i.payload.last
+        # The final beat is known a cycle ahead, since much hangs on it.
+        end = Signal(init=beats == 1, name="i_end")
+        fire, last = self.i.valid & self.i.ready, self.i.payload.last
         take = Signal(name="i_take")
         misframed = Signal(name="i_misframed")
         m.d.comb += [
@@ -157,6 +159,8 @@ class RowEngine(wiring.Component):
         ]
         with m.If(take):
             m.d.sync += count.eq(Mux(end | last, 0, count + 1))
+            if beats > 1:
+                m.d.sync += end.eq(~(end | last) & (count == beats - 2))
         with m.If(fire):
             m.d.sync += skip.eq((skip | end) & ~last)
         marks = Signal(3, name="i_marks")

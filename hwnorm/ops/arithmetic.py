@@ -186,7 +186,9 @@ class Select(_Aligned):
         return (Step(target.lut_ns),)
 
     def cost_on(self, target):
-        return Cost(luts=self.fmt.width)
+        # With a constant, half of it disappears in the logic before or behind.
+        fixed = any(isinstance(a, Const) for a in self.args[1:])
+        return Cost(luts=self.fmt.width // (2 if fixed else 1))
 
     def ints(self, condition, a, b):
         condition, a, b = self.aligned((condition, a, b))

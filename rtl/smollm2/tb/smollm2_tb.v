@@ -10,7 +10,7 @@ module smollm2_tb;
   localparam ROWS = 16;
   localparam BEATS = 72;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 90;
+  localparam LATENCY = 107;
 
   reg aclk = 0;
   reg aresetn = 0;
@@ -49,7 +49,7 @@ module smollm2_tb;
   reg held_last, held_valid;
   reg [8*256-1:0] vcd;
 
-  always #4 aclk = ~aclk;
+  always #2.75 aclk = ~aclk;
 
   // The source holds a beat until it is taken; the sink takes beats at random.
   task next_beat;

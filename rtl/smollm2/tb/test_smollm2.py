@@ -10,8 +10,8 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 72  # of a row
-LATENCY = 90  # cycles
-PERIOD_PS = 8000
+LATENCY = 107  # cycles
+PERIOD_PS = 5500
 PARAMETERS = ("gamma",)  # loaded first, each through a stream of its own
 
 

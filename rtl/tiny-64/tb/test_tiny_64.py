@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 16  # of a row
-LATENCY = 31  # cycles
+LATENCY = 30  # cycles
 PERIOD_PS = 8000
 PARAMETERS = ()  # loaded first, each through a stream of its own
 

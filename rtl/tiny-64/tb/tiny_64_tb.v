@@ -10,7 +10,7 @@ module tiny_64_tb;
   localparam ROWS = 16;
   localparam BEATS = 16;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 31;
+  localparam LATENCY = 30;
 
   reg aclk = 0;
   reg aresetn = 0;

@@ -10,8 +10,8 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 192  # of a row
-LATENCY = 211  # cycles
-PERIOD_PS = 8000
+LATENCY = 228  # cycles
+PERIOD_PS = 6000
 PARAMETERS = ("gamma", "beta")  # loaded first, each through a stream of its own
 
 

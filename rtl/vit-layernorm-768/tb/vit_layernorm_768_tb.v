@@ -10,7 +10,7 @@ module vit_layernorm_768_tb;
   localparam ROWS = 16;
   localparam BEATS = 192;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 211;
+  localparam LATENCY = 228;
 
   reg aclk = 0;
   reg aresetn = 0;
@@ -57,7 +57,7 @@ module vit_layernorm_768_tb;
   reg held_last, held_valid;
   reg [8*256-1:0] vcd;
 
-  always #4 aclk = ~aclk;
+  always #3 aclk = ~aclk;
 
   // The source holds a beat until it is taken; the sink takes beats at random.
   task next_beat;
