@@ -12,7 +12,7 @@ import numpy as np
 from hwnorm.design import dumps, load
 from hwnorm.files import write_text
 from hwnorm.measure import golden
-from hwnorm.model import evaluate, parameters_of, solve_rows, stored_of
+from hwnorm.model import evaluate, parameters_at, parameters_of, solve_rows, stored_of
 from hwnorm.norms import NORMS
 from hwnorm.sim import SimResult, SimulationError, simulate
 from hwnorm.sim.base import usable_engine
@@ -126,8 +126,11 @@ class _Judge:
         self.first = None
 
     def feed(self):
+        fed = 0
         for block in blocks_of(self._design, self._x):
-            model = evaluate(self._design, block, **self._parameters)
+            some = parameters_at(self._parameters, fed, fed + len(block))
+            fed += len(block)
+            model = evaluate(self._design, block, **some)
             self.saturated += model.saturated
             self._expected.append(model.y)
             if not self.first:
@@ -210,7 +213,8 @@ def assert_bit_exact(design, x, gamma=None, beta=None, *, folder=None, **setting
         lines += _element(design, *found.first)
         row, element = found.first[:2]
         at = row - found.skipped
-        lines += _judge(design, found.rows[at : at + 1], element, parameters)
+        some = parameters_at(parameters, row, row + 1)
+        lines += _judge(design, found.rows[at : at + 1], element, some)
     lines += found.flags
     lines += _reproducer(design, found, given, settings, folder)
     if waves := settings.get("vcd") or settings.get("fst"):
@@ -236,7 +240,7 @@ def _judge(design, x, element, parameters):
     lines = [f"  {'golden':<8} {np.ldexp(ideal, design.y.frac):>11.2f} = {ideal:.9g}"]
     solved, applied = {}, {}
     scalars = solve_rows(design.flows, x, probe=solved)
-    stored = {name: v[element] for name, v in stored_of(design, parameters).items()}
+    stored = {name: np.ravel(v)[element] for name, v in stored_of(design, parameters).items()}
     scalars = {name: value[0] for name, value in scalars.items()}
     design.flows.apply.run(x=x[0, element], **stored, **scalars, probe=applied)
     for flow, values in ((design.flows.solve, solved), (design.flows.apply, applied)):
@@ -257,6 +261,7 @@ def _reproducer(design, found, given, settings, folder):
         if type(design) is not NORMS.get(design.kind):
             raise ValueError(f"design files cannot name the norm {design.kind}")
         place = Path(folder or tempfile.mkdtemp(prefix="hwnorm-mismatch-"))
+        given = parameters_at(given, found.skipped, found.skipped + len(found.rows))
         command = _replay_command(design, place, len(found.rows), settings)
         write_text(place / "design.toml", dumps(design))
         write_text(place / "replay.sh", f'#!/bin/sh\ncd "$(dirname "$0")" && {command}\n')

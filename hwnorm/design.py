@@ -27,6 +27,8 @@ _TOP = {
     "target": str,
     "solve": str,
     "control": str,
+    "ready": bool,
+    "clock_enable": bool,
 }
 #: Keys that the norm's field has another name for, since `solve` is what the norm does.
 _RENAMED = {"solve": "solver"}
@@ -144,11 +146,15 @@ def _check_keys(content, keys, prefix, sections=()):
         if key not in keys:
             raise ValueError(f"unknown key {prefix}{key}{_near(key, [*keys, *sections])}")
         types = keys[key] if isinstance(keys[key], tuple) else (keys[key],)
-        if not isinstance(value, types) or isinstance(value, bool):
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             words = " or ".join(
-                {"int": "an integer", "float": "a number", "str": "text", "list": "a list"}[
-                    t.__name__
-                ]
+                {
+                    "int": "an integer",
+                    "float": "a number",
+                    "str": "text",
+                    "list": "a list",
+                    "bool": "true or false",
+                }[t.__name__]
                 for t in types
                 if not (t is int and float in types)
             )
@@ -214,12 +220,15 @@ dim = {dim}                 # elements of a row, 2 to 16384
 lanes = {lanes}                 # elements a clock; must divide dim
 eps = 1e-5                # added to the {mean}
 # gamma_offset = 1.0      # for models that store gamma - 1
-# store = "ram"           # ram: parameters are loaded through a stream; rom: constants
+# store = "ram"           # ram: parameters are loaded through a stream; rom: constants;
+#                         # stream: every row comes with its own
 # gamma_init = "g.npy"    # initial contents; without, gamma is 1
 # target = "generic"      # or ecp5, ice40, gowin, xc7: whose delays count
 # period_ns = 8.0         # clock period: shorter means more pipeline registers
 # solve = "shared"        # or pipelined; without, what is smaller
 # control = "none"        # axilite: registers for flags and parameters
+# ready = true            # false: streams without tready, for sinks that always take
+# clock_enable = false    # true: a port ce that stops everything while it is low
 
 [format]                  # s16/8: signed, 16 bits, of which 8 fraction
 x = "s16/8"

@@ -115,11 +115,14 @@ def memories_of(design, target):
     """The shell's memories: the ring, the parameters, the queue and the output FIFO."""
     found = []
     inside = design.latency - design.schedule(design.flows.apply).latency - 2
-    found.append(_store(target, inside, design.lanes * design.x.width, True))
-    for flow in design.flows.load.values():
+    kept = (design.x, *design.streamed.values())
+    found.append(_store(target, inside, design.lanes * sum(f.width for f in kept), True))
+    for flow in () if design.streamed else design.flows.load.values():
         bits = design.lanes * sum(wire.fmt.width for wire in flow.outputs.values())
         if bits:
             found.append(_store(target, design.beats, bits, True, design.store == "rom"))
+    if not design.ready:
+        return found
     scalars = sum(wire.fmt.width for wire in design.flows.solve.outputs.values())
     found.append(_store(target, inside // design.beats + 1, scalars, False))
     depth = design.schedule(design.flows.apply).latency + 4

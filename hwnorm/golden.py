@@ -90,7 +90,7 @@ def exact(
         Fraction bits of input and output.
     eps : float
         Taken as the exact binary fraction that it is.
-    gamma, beta : numpy.ndarray of int or None, (dim,)
+    gamma, beta : numpy.ndarray of int or None, (dim,) or (rows, dim)
         In units of ``2**-gamma_frac`` and ``2**-beta_frac``.
     gamma_offset : float
         Added to gamma.
@@ -102,6 +102,7 @@ def exact(
     """
     x = np.asarray(x, dtype=np.int64)
     dim = x.shape[-1]
+    gamma, beta = (p if p is None else np.broadcast_to(p, x.shape) for p in (gamma, beta))
     gain = None if gamma is None else np.ldexp(gamma.astype(float), -gamma_frac) + gamma_offset
     shift = None if beta is None else np.ldexp(beta.astype(float), -beta_frac)
     real = np.ldexp(
@@ -129,12 +130,12 @@ def exact(
         for column in np.flatnonzero(near[row]):
             factor = Fraction(elements[column]) * Fraction(2) ** (y_frac - x_frac)
             if gamma is not None:
-                factor *= Fraction(int(gamma[column])) / Fraction(2) ** gamma_frac + Fraction(
+                factor *= Fraction(int(gamma[row, column])) / Fraction(2) ** gamma_frac + Fraction(
                     gamma_offset
                 )
             added = Fraction(0)
             if beta is not None:
-                added = Fraction(int(beta[column])) * Fraction(2) ** (y_frac - beta_frac)
+                added = Fraction(int(beta[row, column])) * Fraction(2) ** (y_frac - beta_frac)
             y[row, column] = _round_root(factor, weight, total, added)
     return y
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from hwnorm.model import evaluate, exact_block, parameters_of, rows_of
+from hwnorm.model import evaluate, exact_block, parameters_at, parameters_of, rows_of
 
 #: A row is an outlier row if an element exceeds this many times the row's rms.
 OUTLIER_CREST = 20.0
@@ -122,7 +122,8 @@ def _reals(design, x, gamma, beta):
         if fmt is None:
             raise ValueError(f"{name} must not be given: the design has no format.{name}")
         value = np.asarray(value)
-        if name != "x" and value.shape != (design.dim,):
+        by_row = name != "x" and value.ndim == 2 and design.store == "stream"
+        if name != "x" and value.shape[by_row:] != (design.dim,):
             raise ValueError(f"{name} must have dim={design.dim} elements, got shape {value.shape}")
         if value.dtype.kind != "f":
             value = fmt.reals(value)
@@ -143,6 +144,7 @@ def measure(design, x, gamma=None, beta=None, progress=None):
     x : array_like, (..., dim)
         Floats (quantised here) or integers.
     gamma, beta : array_like or None, (dim,)
+        As of `hwnorm.model`.
     progress : callable or None
         Called with the number of rows done since the last call.
 
@@ -196,7 +198,8 @@ class Errors:
         parts = []
         for start in range(0, len(x_int), step):
             rows = x_int[start : start + step]
-            parts.append(cls._block(design, rows, parameters))
+            some = parameters_at(parameters, start, start + len(rows))
+            parts.append(cls._block(design, rows, some))
             if progress:
                 progress(len(rows))
         return cls.joined(

@@ -46,7 +46,8 @@ def model(design, x, gamma=None, beta=None):
     x : array_like, (..., dim)
         Integers in units of the input's lsb; floats and ``fxpmath.Fxp`` are quantised.
     gamma, beta : array_like or None, (dim,)
-        Likewise in their formats. None: the design's initial contents.
+        Likewise in their formats. None: the design's initial contents. Of designs with
+        ``store = "stream"`` also (rows, dim): every row has its own.
 
     Returns
     -------
@@ -72,7 +73,18 @@ def rows_of(design, x):
 
 
 def parameters_of(design, **given):
-    """The parameters of a design as integers, (dim,) each; what is not given is its initial."""
+    """The parameters of a design as integers; what is not given is its initial.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray of int64, (dim,)
+        Of designs with ``store = "stream"`` also (rows, dim).
+
+    Raises
+    ------
+    ValueError
+        If one does not fit the design.
+    """
     for name, value in given.items():
         if value is not None and name not in design.parameters:
             raise ValueError(f"{name} must not be given: the design has no format.{name}")
@@ -84,10 +96,9 @@ def parameters_of(design, **given):
             if value is None
             else np.asarray(quantise(fmt, value, name)).astype(np.int64)
         )
-        if values[name].shape != (design.dim,):
-            raise ValueError(
-                f"{name} must have dim={design.dim} elements, got shape {values[name].shape}"
-            )
+        shape = values[name].shape
+        if shape[-1:] != (design.dim,) or len(shape) > 1 + (design.store == "stream"):
+            raise ValueError(f"{name} must have dim={design.dim} elements, got shape {shape}")
     folded = getattr(design, "folded", None) is not None
     if folded and tuple(values["gamma"].tolist()) != design.initial("gamma"):
         raise ValueError(
@@ -95,6 +106,22 @@ def parameters_of(design, **given):
             f"got others"
         )
     return values
+
+
+def parameters_at(parameters, start, stop):
+    """The parameters of some of the rows, where they differ by row.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows of a parameter.
+    """
+    some = {}
+    for name, value in parameters.items():
+        some[name] = value if value.ndim == 1 else value[start:stop]
+        if value.ndim == 2 and len(value) < stop:
+            raise ValueError(f"{name} must have a row for each of x, got {len(value)}")
+    return some
 
 
 def stored_of(design, parameters):
@@ -123,6 +150,9 @@ def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None, limited
     ModelResult
     """
     parameters = parameters_of(design, gamma=gamma, beta=beta)
+    for name, value in parameters.items():
+        if value.ndim == 2 and len(value) != len(x):
+            raise ValueError(f"{name} must have a row for each of x={len(x)}, got {len(value)}")
     y = np.empty(x.shape, dtype=np.int64) if out is None else out
     saturated = 0
     for start, stop, block, lost in _results(design, x, parameters, check):
@@ -139,14 +169,16 @@ def _results(design, x, parameters, check):
         return
     if design.rsqrt.method == "exact":
         for start, stop in _blocks(x.shape):
-            yield start, stop, *exact_block(design, x[start:stop], parameters)
+            some = parameters_at(parameters, start, stop)
+            yield start, stop, *exact_block(design, x[start:stop], some)
         return
     stored = stored_of(design, parameters)
     with small_buffer():
         scalars = solve_rows(design.flows, x, check)
         for start, stop in _blocks(x.shape):
             columns = {name: value[start:stop, None] for name, value in scalars.items()}
-            result = design.flows.apply.run(x=x[start:stop], **stored, **columns, check=check)
+            some = parameters_at(stored, start, stop)
+            result = design.flows.apply.run(x=x[start:stop], **some, **columns, check=check)
             yield start, stop, result["y"], result["saturated"]
 
 

@@ -173,7 +173,7 @@ def test_json_knows_no_infinity(run, tmp_path):
 
 
 def test_sim_fails_where_rtl_and_model_differ(run, monkeypatch):
-    monkeypatch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s: (a >> s) + 1)
+    monkeypatch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s, **_: (a >> s) + 1)
     code, out, err = run("sim", "tiny-64", "--rows", "3", "--json")
     assert code == 1
     assert json.loads(out)["bit_exact"] is False

@@ -123,7 +123,7 @@ BAD = {
     GOOD + "gamma_init = 'nowhere.npy'\n[format]\ngamma = 's8/4'": (
         "gamma_init must be a .npy file of numbers, got nowhere.npy"
     ),
-    GOOD + "store = 'disk'": "store of rmsnorm must be one of ram, rom, got 'disk'",
+    GOOD + "store = 'disk'": "store of rmsnorm must be one of ram, rom, stream, got 'disk'",
     GOOD + "period_ns = 0": "period_ns must be at least 0.1, got 0",
     GOOD + "[rsqrt]\nsegments = 131072": (
         "rsqrt.segments must be a power of two in 2..65536, got 131072"

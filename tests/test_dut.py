@@ -301,7 +301,7 @@ def test_reproducer_of_verilog(own, tmp_path, monkeypatch, capsys, port, value, 
 
 def test_reproducer_of_a_component(tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
-        patch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s: (a >> s) + 1)
+        patch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s, **_: (a >> s) + 1)
         with pytest.raises(AssertionError) as caught:
             assert_bit_exact(SMALL, X, GAMMA, component=Wrapped(SMALL), folder=tmp_path)
     code, said = replay(str(caught.value), tmp_path, monkeypatch, capsys)

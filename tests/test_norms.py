@@ -221,7 +221,7 @@ RULES = [
     ({"period_ns": 0}, "period_ns must be at least 0.1, got 0"),
     ({"period_ns": float("inf")}, "period_ns must be a finite number, got inf"),
     ({"beta": "s8/4"}, "format.beta is not a parameter of rmsnorm"),
-    ({"store": "flash"}, "store of rmsnorm must be one of ram, rom, got 'flash'"),
+    ({"store": "flash"}, "store of rmsnorm must be one of ram, rom, stream, got 'flash'"),
     (
         {"rounding": "up"},
         "rounding of rmsnorm must be one of nearest_even, nearest_up, floor, got 'up'",

@@ -33,7 +33,7 @@ X = np.arange(-16, 16).reshape(4, 8)
 
 @pytest.fixture
 def broken(monkeypatch):
-    monkeypatch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s: (a >> s) + 1)
+    monkeypatch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s, **_: (a >> s) + 1)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_reproducer_replays(tmp_path, monkeypatch, capsys):
     design = LayerNorm(dim=8, lanes=2, x="s8/4", gamma="s8/6", beta="s8/4", y="s10/6")
     x, beta = random_rows(design, 11, 1), np.arange(8)
     with monkeypatch.context() as broken:
-        broken.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s: (a >> s) + 1)
+        broken.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s, **_: (a >> s) + 1)
         text = failure(
             design, x, GAMMA / 64, beta, engine="icarus", stall=0.25, pattern="bursty", seed=3,
             folder=tmp_path,

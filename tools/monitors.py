@@ -88,18 +88,27 @@ class Bench:
 # -- the engine ----------------------------------------------------------------------------
 
 
-def engine(beats=2):
+def engine(beats=2, **fields):
     """The engine with any stream of beats, right or wrong, any stalls and any clears.
+
+    `fields` are of the norm.
 
     Its formats are as narrow as there are: the shell is the same at every width.
     """
     root = Rsqrt(method="direct", segments=2)
-    norm = RMSNorm(dim=2 * beats, lanes=2, eps=0.5, x="s2/0", y="s2/0", rsqrt=root, period_ns=20.0)
+    fields = {"eps": 0.5, "x": "s2/0", "y": "s2/0", "period_ns": 20.0} | fields
+    norm = RMSNorm(dim=2 * beats, lanes=2, rsqrt=root, **fields)
     bench = Bench(RowEngine(norm))
     bench.beats = beats
     dut = bench.dut
-    for port in (dut.i.payload.as_value(), dut.i.valid, dut.o.ready, dut.clear):
+    for port in (dut.i.payload.as_value(), dut.i.valid, dut.clear):
         bench.free(port)
+    if norm.ready:
+        bench.free(dut.o.ready)
+    for name in norm.streamed:
+        port = getattr(dut, f"i_{name}")
+        bench.free(port.payload.as_value())
+        bench.free(port.valid)
     bench.took = dut.i.valid & dut.i.ready
     bench.gave = dut.o.valid & dut.o.ready
     bench.commit = bench.part("ring").commit
@@ -107,7 +116,8 @@ def engine(beats=2):
     bench.most = most = 2 * (dut.ring_beats + dut.output_beats)
     bench.owed = bench.counter(bench.commit, bench.gave, most, beats)
     bench.whole = bench.counter(bench.commit, bench.part("ring").read, most, beats)
-    bench.way = bench.counter(bench.inside("o_issue"), bench.part("fifo").w_en, most)
+    if norm.ready:
+        bench.way = bench.counter(bench.inside("o_issue"), bench.part("fifo").w_en, most)
     return bench
 
 

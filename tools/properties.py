@@ -6,6 +6,7 @@ from functools import partial
 
 import flow_monitors
 import monitors
+import variant_monitors
 from flow_monitors import pipeline, reciprocal_root, rms_row, sequencer
 from monitors import engine, ring
 
@@ -45,26 +46,26 @@ class Property:
     fast: bool = True
 
 
-_CREDIT = (RowEngine, "_give", "Mux(issue, credit - 1, credit + 1)")
-_RETURN = (RowEngine, "_give", "self.o.valid & self.o.ready")
+_CREDIT = (RowEngine, "_account", "Mux(issue, credit - 1, credit + 1)")
+_RETURN = (RowEngine, "_account", "self.o.valid & self.o.ready")
 
 _ENGINE = (
     Property("o keeps valid and payload", monitors.output_holds, engine,
-             (RowEngine, "_give", "o.valid.eq(fifo.r_rdy)", "o.valid.eq(fifo.r_rdy & ~issue)")),
+             (RowEngine, "_put", "o.valid.eq(fifo.r_rdy)", "o.valid.eq(fifo.r_rdy & ~valid)")),
     Property("i stalls only if o has stalled", monitors.input_never_stalls, engine,
              (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1")),
     Property("beats: none lost or doubled", monitors.beats_conserved, engine,
              (*_CREDIT, "Mux(issue, credit, credit + 1)")),
     Property("beats: applied in a fixed time", monitors.beats_are_applied, engine,
-             (RowEngine, "_give", "fifo.w_en.eq(valid)", "fifo.w_en.eq(valid & ~last)")),
+             (RowEngine, "_put", "fifo.w_en.eq(valid)", "fifo.w_en.eq(valid & ~word[-1])")),
     Property("rows: none lost or doubled", monitors.rows_conserved, engine,
              (RowEngine, "_give", "pop.eq(issue & end)", "pop.eq(end)")),
     Property("rows: solved in a fixed time", monitors.rows_are_solved, engine,
-             (RowEngine, "_take", "count == 0, take & end & last", "count == 0, take & end")),
+             (RowEngine, "_take", "count == 0, take & end & ~wrong", "count == 0, take & end")),
     Property("rows: all out after a drain", monitors.rows_drain, engine,
              (*_RETURN, "issue & ~issue"), engine="bmc", depth=36),
     Property("rows: totals come a row apart", monitors.totals_are_apart, engine,
-             (RowEngine, "_take", "count == 0, take & end & last", "count == 0, take & last")),
+             (RowEngine, "_take", "count == 0, take & end & ~wrong", "count == 0, take & ~wrong")),
     Property("last ends each row", monitors.last_ends_a_row, engine,
              (RowEngine, "_give", "Cat(issue, end)", "Cat(issue, count == 0)")),
     Property("credits in range", monitors.credits_in_range, engine,
@@ -76,7 +77,7 @@ _ENGINE = (
     Property("queue of rows never overflows", monitors.queue_has_room, engine,
              (RowEngine, "_sum_and_solve", "// self.design.beats + 1", "// self.design.beats - 2")),
     Property("ring is written only if ready", monitors.ring_has_room, engine,
-             (RowEngine, "_take", "ring.ready | skip", "1")),
+             (RowEngine, "_take", "room | skip", "1")),
     Property("ring is read only if committed", monitors.ring_reads_committed, engine,
              (RowEngine, "_give", "queued & ~broke", "~broke")),
     Property("framing_error exact and sticky", monitors.framing_error_is_sticky, engine,
@@ -84,9 +85,29 @@ _ENGINE = (
     Property("reach: four rows at full rate", monitors.four_rows_come_out, engine,
              (*_RETURN, "issue & ~issue"), engine="cover", depth=20),
     Property("reach: full behind a stalled o", monitors.input_stalls, engine,
-             (RowEngine, "_take", "ring.ready | skip", "1"), engine="cover"),
+             (RowEngine, "_take", "room | skip", "1"), engine="cover"),
     Property("reach: a row behind a dropped one", monitors.comes_after_a_dropped_row, engine,
-             (RowEngine, "_take", "take & (end != last)", "0"), engine="cover"),
+             (RowEngine, "_take", "take & wrong", "0"), engine="cover"),
+)  # fmt: skip
+
+_STREAMED = partial(engine, gamma="s2/0", store="stream")
+_UNSTALLED = partial(engine, ready=False)
+
+_VARIANTS = (
+    Property("streams: taken in step", variant_monitors.streams_keep_step, _STREAMED,
+             (RowEngine, "_join", "(own | misframed) & ~port.payload.last", "0")),
+    Property("streams: never stuck", variant_monitors.streams_wait_for_each_other, _STREAMED,
+             (RowEngine, "_join", "port.valid & ~s for", "port.valid & s for")),
+    Property("streams: beats are conserved", monitors.beats_conserved, _STREAMED,
+             (RowEngine, "_account", "Mux(issue, credit - 1, credit + 1)",
+              "Mux(issue, credit, credit + 1)")),
+    Property("no ready: ring never overflows", variant_monitors.ring_never_overflows, _UNSTALLED,
+             (RowEngine, "ring_beats", "- READ_CYCLES", "- READ_CYCLES - 1")),
+    Property("no ready: read only if committed", monitors.ring_reads_committed, _UNSTALLED,
+             (RowEngine, "_hold", "(busy & ~pop) | solved", "busy | solved")),
+    Property("no ready: a row goes before the next",
+             variant_monitors.row_is_gone_before_the_next, _UNSTALLED,
+             (RowEngine, "_hold", "(busy & ~pop) | solved", "busy | solved")),
 )  # fmt: skip
 
 _OTHERS = (
@@ -142,4 +163,4 @@ _LENGTHS = tuple(
 )
 
 #: Every property, and a way to break the design that it must notice.
-PROPERTIES = (*_ENGINE, *_OTHERS, *_LENGTHS)
+PROPERTIES = (*_ENGINE, *_VARIANTS, *_OTHERS, *_LENGTHS)

@@ -96,7 +96,7 @@ def given_rows(design, data, rows, seed):
         return "corner and random rows", endless_rows(design, rows, seed), {}
     layers = layers_of(design, data, None, seed)[0]
     used = first_rows(layers, rows)
-    return _name(used), (layer.x for layer in used), _loads(design, layers[0])
+    return _name(used), (layer.x for layer in used), _loads(design, used)
 
 
 def first_rows(layers, rows):
@@ -119,15 +119,23 @@ def bench_of(design, layers, rows):
     """
     used = first_rows(layers, rows)
     x = np.concatenate([quantise(design.x, layer.x, "x") for layer in used])
-    return _name(used), x, _loads(design, layers[0])
+    return _name(used), x, _loads(design, used)
 
 
 def _name(layers):
     return layers[0].name + (f" and {len(layers) - 1} more" if len(layers) > 1 else "")
 
 
-def _loads(design, layer):
-    given = {} if design.store == "rom" else parameters_in(design, layer)
+def _loads(design, layers):
+    """The first layer's parameters; those that are streamed, of each layer with its rows."""
+    given = {} if design.store == "rom" else parameters_in(design, layers[0])
+    if design.streamed:
+        given = {
+            name: np.concatenate(
+                [np.broadcast_to(getattr(layer, name), layer.x.shape) for layer in layers]
+            )
+            for name in given
+        }
     return {name: quantise(getattr(design, name), value, name) for name, value in given.items()}
 
 

@@ -104,6 +104,8 @@ def manifest(design, top, x, gamma=None, beta=None):
         "rsqrt_method": design.rsqrt.method,
         "parameter_store": design.store if design.parameters else None,
         "control": design.control,
+        "ready": design.ready,
+        "clock_enable": design.clock_enable,
         "latency_cycles": design.latency,
         "beats_per_row": design.beats,
         "cycles_per_beat": 1,

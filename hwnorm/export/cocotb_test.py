@@ -61,7 +61,7 @@ $inputs    dut.$reset.value = $in_reset
         return end
 
     source, sink = stream(AxiStreamSource, "s_axis", 1), stream(AxiStreamSink, "m_axis", 2)
-$load
+$load$along
     assert len(STIM) == len(GOLD), f"{len(STIM)} rows in stim.mem, {len(GOLD)} in gold.mem"
     for row in STIM:
         await source.send(row)
@@ -182,15 +182,16 @@ def cocotb_files(design, top, style=None):
         of the ``.mem`` files; the Verilog is found in ``../rtl``.
     """
     style = style or Style()
+    ready = '"m_axis_tready", ' if design.ready else ""
     if design.control == "none":
-        loaded = tuple(design.parameters) if design.store == "ram" else ()
+        loaded = tuple(design.loaded)
         names = ", ".join(f'"{name}"' for name in loaded) + "," * (len(loaded) == 1)
         own = {
             "imports": "AxiStreamBus, AxiStreamSink, AxiStreamSource",
             "parameters": f"PARAMETERS = ({names})"
             "  # loaded first, each through a stream of its own\n",
             "inputs": '    inputs = ["s_axis", *(f"s_axis_{name}" for name in PARAMETERS)]\n',
-            "idle": '"clear", "m_axis_tready", *(f"{bus}_tvalid" for bus in inputs)',
+            "idle": '"clear", ' + ready + '*(f"{bus}_tvalid" for bus in inputs)',
             "limit": "1000",
             "load": _STREAMS,
         }
@@ -204,7 +205,7 @@ def cocotb_files(design, top, style=None):
                 f'"{name}"'
                 for name in (
                     "clear",
-                    "m_axis_tready",
+                    *(["m_axis_tready"] if design.ready else []),
                     "s_axis_tvalid",
                     *(f"s_axil_{name}" for name in idle),
                 )
@@ -227,6 +228,16 @@ def cocotb_files(design, top, style=None):
         "test_dir": "\n            test_dir=HERE," if style.tables == "readmemh" else "",
     }
     own["load"] = Template(own["load"]).substitute(values)
+    own["along"] = ""
+    for seed, name in enumerate(design.streamed, 16):
+        own["along"] += f"""\
+    {name} = stream(AxiStreamSource, "s_axis_{name}", {seed})  # with every row
+    for row in read("{name}"):
+        await {name}.send(row)
+"""
+        own["inputs"] += f"    dut.s_axis_{name}_tvalid.value = 0\n"
+    if design.clock_enable:
+        own["inputs"] += "    dut.ce.value = 1\n"
     return {
         f"test_{top}.py": _TEST.substitute(values | own),
         f"run_{top}.py": _RUN.substitute(values),

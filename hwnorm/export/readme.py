@@ -57,7 +57,7 @@ Written by hwnorm; what it was made from is in `design.toml`, what a script want
 {ports}
 {_register_table(design)}
 Element 0 of a row is in the lowest bits of its first beat. Padding of inputs is ignored, outputs
-are sign extended. A source holds a beat until it is taken and does not wait for `tready`.
+are sign extended. {_handshake(design)}
 
 ## Files
 
@@ -120,7 +120,22 @@ def _parameters(design):
     if not design.parameters:
         return "none"
     names = " and ".join(design.parameters)
-    return f"{names}, constants" if design.store == "rom" else f"{names}, loaded at run time"
+    how = {"rom": "constants", "ram": "loaded at run time", "stream": "streamed in step with x"}
+    return f"{names}, {how[design.store]}"
+
+
+def _handshake(design):
+    """The rules of the streams."""
+    enable = (
+        " A beat is transferred only while `ce` is high; all around it must hold its state too."
+        * design.clock_enable
+    )
+    if design.ready:
+        return f"A source holds a beat until it is taken and does not wait for `tready`.{enable}"
+    return (
+        "There is no `tready`: a beat is taken\n"
+        f"in the cycle in which it is valid, on either side.{enable}"
+    )
 
 
 def _file_table(top, files):

@@ -154,9 +154,14 @@ def _litex(design, top, shell):
         width = lane_bits(fmt) * design.lanes
         members.append(f"        self.{ours} = AXIStreamInterface(data_width={width})")
         to_us, from_us = ("i", "o") if name != "o" else ("o", "i")
-        for field in ("data", "valid", "last", "ready"):
+        if not design.ready and to_us == "i":
+            members.append(f"        self.comb += self.{ours}.ready.eq(1)  # always takes")
+        for field in ("data", "valid", "last", *(["ready"] if design.ready else [])):
             way = from_us if field == "ready" else to_us
             connections.append(f"            {way}_{prefix}_t{field}=self.{ours}.{field},")
+    if shell.ce is not None:
+        members.append("        self.ce = Signal(reset=1)")
+        connections.append("            i_ce=self.ce,")
     if shell.control:
         names.append("control")
         members.append("        self.control = AXILiteInterface(data_width=32, address_width=32)")

@@ -1,5 +1,7 @@
 """A self-checking test bench in Verilog-2005, with its stimuli and expected rows."""
 
+import numpy as np
+
 from hwnorm.export.bench_axilite import verilog_parts
 from hwnorm.hdl.axi import lane_bits
 from hwnorm.hdl.style import Style
@@ -23,21 +25,21 @@ module {top}_tb;
   reg aclk = 0;
   reg aresetn = 0;
   reg clear = 0;
-  wire framing_error, saturated;
+{enable}  wire framing_error, saturated;
 
   reg  [{s_high}:0] s_axis_tdata = 0;
   reg  s_axis_tvalid = 0, s_axis_tlast = 0;
-  wire s_axis_tready;
+  wire s_axis_tready{tready};
   wire [{m_high}:0] m_axis_tdata;
   wire m_axis_tvalid, m_axis_tlast;
   reg  m_axis_tready = 0;
 {load_signals}
   {top} dut (
-    .{clock}(aclk), .{reset}({level}aresetn),
+    .{clock}(aclk), .{reset}({level}aresetn),{ce}
     .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
-    .s_axis_tready(s_axis_tready), .s_axis_tlast(s_axis_tlast),
+    {s_ready}.s_axis_tlast(s_axis_tlast),
     .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid),
-    .m_axis_tready(m_axis_tready), .m_axis_tlast(m_axis_tlast),
+    {m_ready}.m_axis_tlast(m_axis_tlast),
 {load_ports}    .clear(clear), .framing_error(framing_error), .saturated(saturated)
   );
 
@@ -75,11 +77,11 @@ module {top}_tb;
     end
   endtask
 
-  always @(posedge aclk) if (started) begin
+  always @(posedge aclk) if (started{and_ce}) begin
     cycle = cycle + 1;
     if (!s_axis_tvalid || s_axis_tready) next_beat;
     if (first < 0 && s_axis_tvalid && s_axis_tready) first = cycle;
-    m_axis_tready <= $unsigned($random(seed)) % 100 >= stall;
+    m_axis_tready <= {take};
     if (m_axis_tvalid !== 1'b0 && m_axis_tvalid !== 1'b1) complain("valid is unknown");
     if (held_valid && (!m_axis_tvalid || m_axis_tdata !== held || m_axis_tlast !== held_last))
       complain("a stalled beat changed");
@@ -167,7 +169,8 @@ def testbench(design, top, x, gamma=None, beta=None, style=None):
     x : numpy.ndarray of int, (rows, dim)
         Stimuli.
     gamma, beta : numpy.ndarray of int or None, (dim,)
-        Loaded through their streams first, if the design stores in RAM.
+        Loaded through their streams first, if the design stores in RAM; with the rows, if it
+        streams them: then also (rows, dim).
     style : hwnorm.hdl.style.Style or None
         Of the Verilog.
 
@@ -179,14 +182,16 @@ def testbench(design, top, x, gamma=None, beta=None, style=None):
     """
     style = style or Style()
     expected = evaluate(design, x, gamma, beta)
-    parameters = parameters_of(design, gamma=gamma, beta=beta) if design.store == "ram" else {}
-    loads = {name: (design.parameters[name], values) for name, values in parameters.items()}
+    parameters = parameters_of(design, gamma=gamma, beta=beta)
+    loads = {name: (fmt, parameters[name]) for name, fmt in design.loaded.items()}
     saturated = expected.saturated > 0
     part = (
         stream_parts(design, loads)
         if design.control == "none"
         else verilog_parts(design, loads, saturated)
     )
+    for key, value in step_parts(design).items():
+        part[key] += value
     text = _TEMPLATE.format(
         top=top,
         clock=style.clock,
@@ -200,6 +205,7 @@ def testbench(design, top, x, gamma=None, beta=None, style=None):
         s_high=lane_bits(design.x) * design.lanes - 1,
         m_high=lane_bits(design.y) * design.lanes - 1,
         saturated=int(saturated),
+        **_variant(design),
         **{f"load_{key}": value for key, value in part.items()},
     )
     files = {
@@ -207,10 +213,70 @@ def testbench(design, top, x, gamma=None, beta=None, style=None):
         "stim.mem": mem_text(x, design.x, design.lanes),
         "gold.mem": mem_text(expected.y, design.y, design.lanes),
     }
-    return files | {
-        f"{name}.mem": mem_text(values[None], fmt, design.lanes)
-        for name, (fmt, values) in loads.items()
+    return (
+        files
+        | {
+            f"{name}.mem": mem_text(values[None], fmt, design.lanes)
+            for name, (fmt, values) in loads.items()
+        }
+        | {
+            f"{name}.mem": mem_text(np.broadcast_to(parameters[name], x.shape), fmt, design.lanes)
+            for name, fmt in design.streamed.items()
+        }
+    )
+
+
+def _variant(design):
+    """What streams without ready and a clock enable change, by the places of the template."""
+    enable = (
+        "  reg ce = 1;\n  integer ce_seed = 7;\n"
+        "  // Cycles in which the clock is not enabled do not count.\n"
+        "  always @(posedge aclk)\n"
+        "    if (started) ce <= $unsigned($random(ce_seed)) % 100 >= stall;\n\n"
+    )
+    return {
+        "enable": enable * design.clock_enable,
+        "ce": " .ce(ce)," * design.clock_enable,
+        "and_ce": " && ce" * design.clock_enable,
+        "tready": "" if design.ready else " = 1",
+        "s_ready": ".s_axis_tready(s_axis_tready), " * design.ready,
+        "m_ready": ".m_axis_tready(m_axis_tready), " * design.ready,
+        "take": "$unsigned($random(seed)) % 100 >= stall" if design.ready else "1",
     }
+
+
+def step_parts(design):
+    """What feeds streamed parameters along with the rows, by the places of the template."""
+    part = dict.fromkeys(("signals", "ports", "memories", "read", "drive", "tasks"), "")
+    running = "started && ce" if design.clock_enable else "started"
+    for n, (name, fmt) in enumerate(design.streamed.items(), 1):
+        high, bus = lane_bits(fmt) * design.lanes - 1, f"s_axis_{name}"
+        part["signals"] += (
+            f"  reg  [{high}:0] {bus}_tdata = 0;\n"
+            f"  reg  {bus}_tvalid = 0, {bus}_tlast = 0;\n  wire {bus}_tready;\n"
+        )
+        part["ports"] += _connections(bus, design.ready)
+        part["memories"] += f"  reg [{high}:0] {name} [0:TOTAL-1];\n"
+        part["read"] += f'    $readmemh("{name}.mem", {name});\n'
+        part["drive"] += f"    {name}_seed = seed + {n};\n"
+        part["tasks"] += (
+            f"  // {name} comes with every row, with gaps of its own.\n"
+            f"  integer {name}_sent = 0, {name}_seed = 0;\n"
+            f"  always @(posedge aclk)\n"
+            f"    if ({running} && (!{bus}_tvalid || {bus}_tready)) begin\n"
+            f"      if ({name}_sent < TOTAL && "
+            f"$unsigned($random({name}_seed)) % 100 >= stall) begin\n"
+            f"        {bus}_tvalid <= 1;\n        {bus}_tdata <= {name}[{name}_sent];\n"
+            f"        {bus}_tlast <= ({name}_sent % BEATS) == BEATS - 1;\n"
+            f"        {name}_sent = {name}_sent + 1;\n"
+            f"      end else {bus}_tvalid <= 0;\n    end\n\n"
+        )
+    return part
+
+
+def _connections(bus, ready):
+    fields = ("tdata", "tvalid", *(["tready"] if ready else []), "tlast")
+    return "".join(f"    .{bus}_{field}({bus}_{field}),\n" for field in fields)
 
 
 def stream_parts(design, loads):
@@ -221,12 +287,10 @@ def stream_parts(design, loads):
         bus = f"s_axis_{name}"
         part["signals"] += (
             f"  reg  [{high}:0] {bus}_tdata = 0;\n"
-            f"  reg  {bus}_tvalid = 0, {bus}_tlast = 0;\n  wire {bus}_tready;\n"
+            f"  reg  {bus}_tvalid = 0, {bus}_tlast = 0;\n"
+            f"  wire {bus}_tready{'' if design.ready else ' = 1'};\n"
         )
-        part["ports"] += "".join(
-            f"    .{bus}_{field}({bus}_{field}),\n"
-            for field in ("tdata", "tvalid", "tready", "tlast")
-        )
+        part["ports"] += _connections(bus, design.ready)
         part["memories"] += f"  reg [{high}:0] {name} [0:BEATS-1];\n"
         part["read"] += f'    $readmemh("{name}.mem", {name});\n'
         part["drive"] += (

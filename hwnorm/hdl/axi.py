@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal
+from amaranth.hdl import Cat, ClockDomain, Elaboratable, EnableInserter, Module, Signal
 
 from hwnorm.bits import extend
 from hwnorm.hdl.axilite import CHANNELS, AxiLiteControl
@@ -28,9 +28,9 @@ def lane_bits(fmt):
 def streams_of(design):
     """The buses of a design: prefix to the engine's stream and the format of a lane."""
     streams = {"s_axis": ("i", design.x), "m_axis": ("o", design.y)}
-    if design.store == "ram" and design.control == "none":
-        for name, fmt in design.parameters.items():
-            streams[f"s_axis_{name}"] = (f"i_{name}", fmt)
+    loads = design.loaded if design.control == "none" else {}
+    for name, fmt in (loads | design.streamed).items():
+        streams[f"s_axis_{name}"] = (f"i_{name}", fmt)
     return streams
 
 
@@ -43,11 +43,14 @@ def port_bits(design):
         Name to direction, ``input`` or ``output``, and bits.
     """
     ports = {"aclk": ("input", 1), "aresetn": ("input", 1)}
+    if design.clock_enable:
+        ports["ce"] = ("input", 1)
     for prefix, (_, fmt) in streams_of(design).items():
         forth, back = ("output", "input") if prefix == "m_axis" else ("input", "output")
         ports[f"{prefix}_tdata"] = (forth, lane_bits(fmt) * design.lanes)
         ports[f"{prefix}_tvalid"] = (forth, 1)
-        ports[f"{prefix}_tready"] = (back, 1)
+        if design.ready:
+            ports[f"{prefix}_tready"] = (back, 1)
         ports[f"{prefix}_tlast"] = (forth, 1)
     flags = {"clear": "input", "framing_error": "output", "saturated": "output"}
     return ports | {name: (direction, 1) for name, direction in flags.items()}
@@ -67,8 +70,8 @@ class AxiStreamTop(Elaboratable):
     Members
     -------
     ports : list of Signal
-        ``aclk``, ``aresetn`` (synchronous, active low), ``s_axis_*``, ``m_axis_*``,
-        ``s_axis_gamma_*`` and ``s_axis_beta_*`` where there are such, ``clear``,
+        ``aclk``, ``aresetn`` (synchronous, active low), ``ce`` if there is one, ``s_axis_*``,
+        ``m_axis_*``, ``s_axis_gamma_*`` and ``s_axis_beta_*`` where there are such, ``clear``,
         ``framing_error``, ``saturated``. Lanes are padded to whole bytes: the padding of
         inputs is ignored, outputs are sign extended. With ``control = "axilite"``,
         ``s_axil_*`` takes the place of the streams of parameters.
@@ -82,6 +85,7 @@ class AxiStreamTop(Elaboratable):
         self.style = style or Style()
         self.engine = RowEngine(design) if component is None else component
         self.clock, self.reset = Signal(name=self.style.clock), Signal(name=self.style.reset)
+        self.ce = Signal(name="ce") if design.clock_enable else None
         self.clear = Signal(name="clear")
         self.framing_error = Signal(name="framing_error")
         self.saturated = Signal(name="saturated")
@@ -92,6 +96,7 @@ class AxiStreamTop(Elaboratable):
             prefix: {
                 field: Signal(ports[f"{prefix}_{field}"][1], name=f"{prefix}_{field}")
                 for field in ("tdata", "tvalid", "tready", "tlast")
+                if f"{prefix}_{field}" in ports
             }
             for prefix in self.streams
         }
@@ -101,7 +106,8 @@ class AxiStreamTop(Elaboratable):
         buses = [signal for bus in self.buses.values() for signal in bus.values()]
         registers = [] if self.control is None else self.control.bus.values()
         flags = [self.clear, self.framing_error, self.saturated]
-        return [self.clock, self.reset, *buses, *registers, *flags]
+        enable = [] if self.ce is None else [self.ce]
+        return [self.clock, self.reset, *enable, *buses, *registers, *flags]
 
     @property
     def bus_names(self):
@@ -116,6 +122,8 @@ class AxiStreamTop(Elaboratable):
             Port(self.style.clock, True, 1, "clock"),
             Port(self.style.reset, True, 1, f"synchronous reset, active {level}"),
         ]
+        if self.ce is not None:
+            table.append(Port("ce", True, 1, "clock enable: while it is low, all state stays"))
         for prefix, bus in self.buses.items():
             name, fmt = self.streams[prefix]
             what = {"i": "x", "o": "y"}.get(name, name.removeprefix("i_"))
@@ -146,7 +154,9 @@ class AxiStreamTop(Elaboratable):
         m.domains.sync = domain = ClockDomain("sync")
         domain.clk = self.clock
         running = self.reset if self.style.reset_low else ~self.reset
-        m.submodules.engine = self.engine
+        m.submodules.engine = (
+            self.engine if self.ce is None else EnableInserter(self.ce)(self.engine)
+        )
         m.d.comb += [
             domain.rst.eq(~running),
         ]
@@ -167,15 +177,17 @@ class AxiStreamTop(Elaboratable):
                     bus["tdata"].eq(Cat(*lanes)),
                     bus["tlast"].eq(port.payload.last),
                     bus["tvalid"].eq(port.valid),
-                    port.ready.eq(bus["tready"]),
                 ]
+                if self.design.ready:
+                    m.d.comb += port.ready.eq(bus["tready"])
                 continue
             m.d.comb += [
                 port.payload.last.eq(bus["tlast"]),
                 port.valid.eq(bus["tvalid"]),
-                # A beat in the cycle of a reset would be lost: it is not taken.
-                bus["tready"].eq(port.ready & running),
             ]
+            if self.design.ready:
+                # A beat in the cycle of a reset would be lost: it is not taken.
+                m.d.comb += bus["tready"].eq(port.ready & running)
             for n in range(self.design.lanes):
                 m.d.comb += port.payload.data[n].eq(bus["tdata"][n * step :][: fmt.width])
         return m

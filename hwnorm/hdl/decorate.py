@@ -103,6 +103,8 @@ def _interfaces(ports, style):
         ),
     }
     for port in ports:
+        if port.name == "ce":
+            found["ce"] = ("xilinx.com:signal:clockenable:1.0 ce CE", "POLARITY ACTIVE_HIGH")
         if bus := _bus(port.name):
             kind = "aximm" if bus.startswith("s_axil") else "axis"
             field = port.name.removeprefix(f"{bus}_").upper()

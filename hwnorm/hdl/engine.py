@@ -1,5 +1,8 @@
 """The streaming engine: rows are gathered while rows before them are applied."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFO
@@ -17,14 +20,13 @@ from hwnorm.targets import TARGETS
 
 def engine_signature(design):
     """The ports of a design's engine, as an Amaranth signature."""
-    lanes = design.lanes
-    loads = {
-        f"i_{name}": In(row_signature(fmt, lanes))
-        for name, fmt in design.parameters.items()
-        if design.store == "ram"
-    }
+
+    def row(fmt):
+        return row_signature(fmt, design.lanes, design.ready)
+
+    loads = {f"i_{name}": In(row(fmt)) for name, fmt in (design.loaded | design.streamed).items()}
     return wiring.Signature(
-        {"i": In(row_signature(design.x, lanes)), "o": Out(row_signature(design.y, lanes))}
+        {"i": In(row(design.x)), "o": Out(row(design.y))}
         | loads
         | {"clear": In(1), "framing_error": Out(1), "saturated": Out(1)}
     )
@@ -46,7 +48,8 @@ class RowEngine(wiring.Component):
     o : Out(stream)
         Rows of y likewise.
     i_gamma, i_beta : In(stream)
-        Parameters of designs that store them in RAM, a row each.
+        Parameters of designs that store them in RAM, a row each; of those that stream them,
+        the row that goes with each row of x.
     clear : In(1)
         Clears the two flags.
     framing_error : Out(1)
@@ -95,7 +98,9 @@ class RowEngine(wiring.Component):
         self.sum_cycles = self.gather.latency + tree_cycles
         self.latency = design.latency
         stored = {
-            name: stored_of(design, {name: value}) for name, value in parameters_of(design).items()
+            name: stored_of(design, {name: value})
+            for name, value in parameters_of(design).items()
+            if name not in design.streamed
         }
         self.stores = {
             name: ParameterStore(
@@ -129,14 +134,21 @@ class RowEngine(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        words = [port.payload.data.as_value() for port in self._inputs]
         m.submodules.ring = ring = Ring(
-            len(self.i.payload.data.as_value()), self.ring_beats, self.design.beats
+            sum(map(len, words)), self.ring_beats, self.design.beats, self.design.ready
         )
+        m.d.comb += ring.w_data.eq(Cat(*words))
         beat, misframed = self._take(m, ring)
         scalars, queued, pop = self._sum_and_solve(m, beat)
         self._give(m, ring, scalars, queued, pop)
         self._flag(m, misframed)
         return m
+
+    @property
+    def _inputs(self):
+        """The streams whose beats are kept until they are applied: x, and what comes with it."""
+        return [self.i, *(getattr(self, f"i_{name}") for name in self.design.streamed)]
 
     def _take(self, m, ring):
         """Accept beats, check `last`; the beat's marks go along with it to the sums."""
@@ -147,25 +159,48 @@ class RowEngine(wiring.Component):
         fire, last = self.i.valid & self.i.ready, self.i.payload.last
         take = Signal(name="i_take")
         misframed = Signal(name="i_misframed")
-        m.d.comb += [
+        room = self._join(m, ring.ready, skip, misframed)
+        wrong = reduce(or_, [end != port.payload.last for port in self._inputs])
+        if self.design.ready:
             # Beats of a row that has lost its frame are thrown away, so they always fit.
-            self.i.ready.eq(ring.ready | skip),
+            m.d.comb += self.i.ready.eq(room | skip)
+        m.d.comb += [
             take.eq(fire & ~skip),
-            misframed.eq(take & (end != last)),
+            misframed.eq(take & wrong),
             ring.write.eq(take),
-            ring.w_data.eq(self.i.payload.data.as_value()),
-            ring.commit.eq(take & end & last),
+            ring.commit.eq(take & end & ~wrong),
             ring.drop.eq(misframed),
         ]
         with m.If(take):
-            m.d.sync += count.eq(Mux(end | last, 0, count + 1))
+            m.d.sync += count.eq(Mux(end | wrong, 0, count + 1))
             if beats > 1:
-                m.d.sync += end.eq(~(end | last) & (count == beats - 2))
+                m.d.sync += end.eq(~(end | wrong) & (count == beats - 2))
         with m.If(fire):
-            m.d.sync += skip.eq((skip | end) & ~last)
+            m.d.sync += skip.eq((skip | wrong) & ~last)
         marks = Signal(3, name="i_marks")
-        m.d.comb += marks.eq(Cat(take, count == 0, take & end & last))
+        m.d.comb += marks.eq(Cat(take, count == 0, take & end & ~wrong))
         return marks, misframed
+
+    def _join(self, m, room, skip, misframed):
+        """Take beats of streamed parameters together with those of x.
+
+        Each stream finds back into its frame by itself: behind a row that is dropped, it throws
+        away what it has up to its `last`, while the others wait for it.
+
+        Returns
+        -------
+        Value
+            Whether a beat of x can be taken.
+        """
+        _, *ports = self._inputs
+        skips = [Signal(name=f"{name}_skip") for name in self.design.streamed]
+        there = [port.valid & ~s for port, s in zip(ports, skips, strict=True)]
+        for n, (port, own) in enumerate(zip(ports, skips, strict=True)):
+            others = [self.i.valid & ~skip, *there[:n], *there[n + 1 :]]
+            m.d.comb += port.ready.eq((room & Cat(*others).all()) | own)
+            with m.If(port.valid & port.ready):
+                m.d.sync += own.eq((own | misframed) & ~port.payload.last)
+        return room & Cat(*there).all() if ports else room
 
     def _sum_and_solve(self, m, marks):
         """From beats to the queue of solved rows."""
@@ -191,19 +226,26 @@ class RowEngine(wiring.Component):
             for lane in range(self.design.lanes):
                 m.d.comb += getattr(reducer, f"lane{lane}").eq(self.gather.output(name, lane))
         outputs = [self.solve.output(name) for name in self.solve.flow.outputs]
+        if not self.design.ready:
+            return self._hold(m, Cat(*outputs), solved)
         rows = self.ring_beats // self.design.beats + 1
         m.submodules.queue = queue = SyncFIFO(width=sum(map(len, outputs)), depth=rows)
         m.d.comb += [queue.w_data.eq(Cat(*outputs)), queue.w_en.eq(solved)]
         return queue.r_data, queue.r_rdy, queue.r_en
 
+    def _hold(self, m, scalars, solved):
+        """A solved row in place of the queue: it is applied before another can be there."""
+        held = Signal(len(scalars), name="held", reset_less=True)
+        busy, pop = Signal(name="held_row"), Signal(name="held_pop")
+        m.d.sync += busy.eq((busy & ~pop) | solved)
+        with m.If(solved):
+            m.d.sync += held.eq(scalars)
+        return held, busy, pop
+
     def _give(self, m, ring, scalars, queued, pop):
         """Read solved rows, apply, and put them out while there is room for all in flight."""
         lanes, beats = self.design.lanes, self.design.beats
         m.submodules.apply = self.apply
-        m.submodules.fifo = fifo = SyncFIFO(
-            width=len(self.o.payload.as_value()), depth=self.output_beats
-        )
-        credit = Signal(range(self.output_beats + 1), init=self.output_beats, name="o_credit")
         broke = Signal(name="o_broke")  # credit == 0, known a cycle ahead
         count, issue, end = (
             Signal(range(max(beats, 2)), name="o_beat"),
@@ -216,14 +258,8 @@ class RowEngine(wiring.Component):
             ring.read.eq(issue),
             pop.eq(issue & end),
         ]
-        left = self.o.valid & self.o.ready
-        # Both changes are ready before it is known which.
-        m.d.sync += [
-            credit.eq(
-                Mux(left == issue, credit, Mux(issue, credit - 1, credit + 1)[: len(credit)])
-            ),
-            broke.eq(~left & (broke | (issue & (credit == 1)))),
-        ]
+        if self.design.ready:
+            self._account(m, issue, broke)
         with m.If(issue):
             m.d.sync += count.eq(Mux(end, 0, count + 1))
         held = self._delay(m, scalars, READ_CYCLES, "scalars", reset_less=True)
@@ -232,9 +268,12 @@ class RowEngine(wiring.Component):
             port = self.apply.input(name)
             m.d.comb += port.eq(held[at : at + len(port)])
             at += len(port)
-        width = self.design.x.width
-        for lane in range(lanes):
-            m.d.comb += self.apply.input("x", lane).eq(ring.r_data[lane * width :][:width])
+        at = 0
+        for name in ("x", *self.design.streamed):
+            for lane in range(lanes):
+                port = self.apply.input(name, lane)
+                m.d.comb += port.eq(ring.r_data[at : at + len(port)])
+                at += len(port)
         for name, store in self.stores.items():
             m.submodules[f"store_{name}"] = store
             m.d.comb += store.beat.eq(count)
@@ -248,17 +287,38 @@ class RowEngine(wiring.Component):
         outputs = [
             extend(self.apply.output("y", lane), self.design.y.width) for lane in range(lanes)
         ]
+        self._put(m, valid, Cat(*outputs, last))
+        limits = [self.apply.output("saturated", lane) for lane in range(lanes)]
+        limited = Signal(name="limited")
+        m.d.comb += limited.eq(valid & Cat(*limits).any())
+        self._keep(m, self.saturated, limited)
+
+    def _account(self, m, issue, broke):
+        """Count the places in the output FIFO that no beat on its way there needs."""
+        credit = Signal(range(self.output_beats + 1), init=self.output_beats, name="o_credit")
+        left = self.o.valid & self.o.ready
+        # Both changes are ready before it is known which.
+        m.d.sync += [
+            credit.eq(
+                Mux(left == issue, credit, Mux(issue, credit - 1, credit + 1)[: len(credit)])
+            ),
+            broke.eq(~left & (broke | (issue & (credit == 1)))),
+        ]
+
+    def _put(self, m, valid, word):
+        """Beats to the output, through a FIFO if the sink may stall, else through a register."""
+        if not self.design.ready:
+            m.d.comb += self.o.valid.eq(self._delay(m, valid, 1, "o_valid"))
+            m.d.comb += self.o.payload.eq(self._delay(m, word, 1, "o_word", reset_less=True))
+            return
+        m.submodules.fifo = fifo = SyncFIFO(width=len(word), depth=self.output_beats)
         m.d.comb += [
-            fifo.w_data.eq(Cat(*outputs, last)),
+            fifo.w_data.eq(word),
             fifo.w_en.eq(valid),
             self.o.payload.eq(fifo.r_data),
             self.o.valid.eq(fifo.r_rdy),
             fifo.r_en.eq(self.o.ready),
         ]
-        limits = [self.apply.output("saturated", lane) for lane in range(lanes)]
-        limited = Signal(name="limited")
-        m.d.comb += limited.eq(valid & Cat(*limits).any())
-        self._keep(m, self.saturated, limited)
 
     def _flag(self, m, misframed):
         errors = [misframed]

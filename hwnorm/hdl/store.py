@@ -13,10 +13,14 @@ from hwnorm.targets import TARGETS
 READ_CYCLES = 2
 
 
-def row_signature(fmt, lanes):
-    """The stream of a row: `lanes` elements a beat, the first one lowest, and `last`."""
+def row_signature(fmt, lanes, ready=True):
+    """The stream of a row: `lanes` elements a beat, the first one lowest, and `last`.
+
+    Without `ready`, it is always taken.
+    """
     return stream.Signature(
-        data.StructLayout({"data": data.ArrayLayout(shape(fmt), lanes), "last": 1})
+        data.StructLayout({"data": data.ArrayLayout(shape(fmt), lanes), "last": 1}),
+        always_ready=not ready,
     )
 
 
@@ -40,6 +44,9 @@ class Ring(wiring.Component):
     ----------
     width, depth, beats : int
         Bits of a beat, beats of the ring, beats of a row.
+    fills : bool
+        Whether it can be full. If not, because rows are read as soon as they are complete, it
+        does not count what it holds.
 
     Members
     -------
@@ -54,8 +61,8 @@ class Ring(wiring.Component):
         Take the next beat of a committed row. Its data is `r_data`, `READ_CYCLES` later.
     """
 
-    def __init__(self, width, depth, beats):
-        self.depth, self.beats = depth, beats
+    def __init__(self, width, depth, beats, fills=True):
+        self.depth, self.beats, self.fills = depth, beats, fills
         super().__init__(
             {
                 "ready": Out(1),
@@ -105,6 +112,8 @@ class Ring(wiring.Component):
                 m.d.sync += [head.eq(base), pending.eq(0)]
         with m.If(self.read):
             m.d.sync += tail.eq(after(tail))
+        if not self.fills:
+            return m
         # Whether a beat is written is known last: it only chooses.
         fewer, same, more = (Signal.like(used, name=f"used_{n}") for n in ("fewer", "same", "more"))
         m.d.comb += [
@@ -153,7 +162,7 @@ class ParameterStore(wiring.Component):
             self.loader = Pipeline(
                 flow, design.period_ns, design.lanes, target=TARGETS[design.target]
             )
-            members["i"] = In(row_signature(design.parameters[name], self.lanes))
+            members["i"] = In(row_signature(design.parameters[name], self.lanes, design.ready))
         super().__init__(members)
 
     def output(self, key, lane):
@@ -180,7 +189,8 @@ class ParameterStore(wiring.Component):
         beat = Signal(range(max(self.beats, 2)))
         skip = Signal()
         end = beat == self.beats - 1
-        m.d.comb += self.i.ready.eq(1)
+        if not self.i.signature.always_ready:
+            m.d.comb += self.i.ready.eq(1)
         for lane in range(self.lanes):
             m.d.comb += self.loader.input(self.name, lane).eq(self.i.payload.data[lane])
         with m.If(self.i.valid):

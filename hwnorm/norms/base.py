@@ -13,12 +13,13 @@ from typing import ClassVar
 import numpy as np
 
 from hwnorm.bits import tree
-from hwnorm.fixed import OVERFLOWS, ROUNDINGS, Fixed, is_integer
+from hwnorm.fixed import Fixed
 from hwnorm.flow import trace
 from hwnorm.norms.config import LogTables, Rsqrt
 from hwnorm.norms.flows import Flows
+from hwnorm.norms.rules import check_fields
 from hwnorm.norms.timing import accumulator_lag, check_period
-from hwnorm.norms.turns import SOLVERS, find_turns
+from hwnorm.norms.turns import find_turns
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
 from hwnorm.targets import TARGETS
 
@@ -47,7 +48,8 @@ class Norm:
     gamma_offset : float
         Added to gamma when it is loaded: 1.0 for models that store ``gamma - 1``.
     store : str
-        ``ram``: parameters are loaded through a stream; ``rom``: they are constants.
+        ``ram``: parameters are loaded through a stream; ``rom``: they are constants;
+        ``stream``: every row comes with its own, in step with x.
     gamma_init, beta_init : tuple of int or None
         Initial (or constant) contents, `dim` integers of the format. None: gamma + offset
         = 1 and beta = 0.
@@ -64,6 +66,10 @@ class Norm:
         port take turns. None: shared where a row leaves the time and it is smaller.
     control : str
         Of the Verilog: ``none``, or ``axilite``: registers for flags and parameters.
+    ready : bool
+        Whether streams have ``ready``. Without, the sink always takes, and nothing ever stalls.
+    clock_enable : bool
+        Of the Verilog: whether there is a port ``ce`` that stops all state while it is low.
 
     Raises
     ------
@@ -100,6 +106,8 @@ class Norm:
     target: str = "generic"
     solver: str | None = None
     control: str = "none"
+    ready: bool = True
+    clock_enable: bool = False
 
     def __post_init__(self):
         for name in ("x", "y", "gamma", "beta"):
@@ -126,102 +134,12 @@ class Norm:
                 raise ValueError(
                     f"{name} must be {kind.__name__}(...), got {getattr(self, name)!r}"
                 )
-        self._check_sizes()
-        self._check_choices()
-        self._check_contents()
+        check_fields(self)
         # Tables and ranges have rules of their own: tracing now reports them now.
         if self.rsqrt.method != "exact":
             _ = self.flows
             check_period(self)
             _ = self.turns
-
-    def _check_sizes(self):
-        for name in ("dim", "lanes"):
-            if not is_integer(getattr(self, name)):
-                raise ValueError(f"{name} must be an integer, got {getattr(self, name)!r}")
-        if not 2 <= self.dim <= 16384:
-            raise ValueError(f"dim must lie in 2..16384, got {self.dim}")
-        if self.lanes < 1 or self.dim % self.lanes:
-            raise ValueError(f"lanes must divide dim, got lanes={self.lanes} and dim={self.dim}")
-        for name in ("x", "y"):
-            if getattr(self, name) is None or not getattr(self, name).signed:
-                raise ValueError(f"format.{name} must be signed, got {getattr(self, name)}")
-        for name in ("x", "y", "gamma", "beta"):
-            value = getattr(self, name)
-            if value is not None and not 2 <= value.width <= 32:
-                raise ValueError(f"format.{name} must have 2 to 32 bits, got {value.spelling}")
-            if value is not None and value != value.word:
-                raise ValueError(f"format.{name} must be a whole word, got {value}")
-            if value is not None and not -64 <= value.frac <= 64:
-                raise ValueError(
-                    f"format.{name} must have -64 to 64 fraction bits, got {value.spelling}"
-                )
-        for name in ("eps", "gamma_offset", "period_ns"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError(f"{name} must be a finite number, got {value!r}")
-            if not abs(value) < 2.0**1000:
-                raise ValueError(f"{name} must be a finite number, got {value!r:.20}")
-        if not self.eps > 0:
-            raise ValueError(
-                f"eps must be positive, or an all-zero row divides by zero, got {self.eps}"
-            )
-        if not 2.0**-100 < self.eps < 2.0**64:
-            raise ValueError(f"eps must lie between 2**-100 and 2**64, got {self.eps}")
-        if not self.period_ns >= 0.1:
-            raise ValueError(f"period_ns must be at least 0.1, got {self.period_ns}")
-
-    def _check_choices(self):
-        for name in ("gamma", "beta"):
-            if getattr(self, name) is not None and name not in self.parameter_names:
-                raise ValueError(f"format.{name} is not a parameter of {self.kind}")
-        for name, value, choices in (
-            ("store", self.store, ("ram", "rom")),
-            ("control", self.control, ("none", "axilite")),
-            ("rounding", self.rounding, ROUNDINGS),
-            ("overflow", self.overflow, OVERFLOWS),
-            ("target", self.target, tuple(TARGETS)),
-            ("solve", self.solver, (None, *SOLVERS)),
-            ("rsqrt.method", self.rsqrt.method, self.all_methods()),
-        ):
-            if value not in choices:
-                known = ", ".join(choice for choice in choices if choice is not None)
-                raise ValueError(f"{name} of {self.kind} must be one of {known}, got {value!r}")
-
-    def _check_contents(self):
-        if self.rsqrt.method == "exact" and self.rounding != "nearest_even":
-            raise ValueError(f"exact rounds to nearest_even, got rounding {self.rounding!r}")
-        if self.gamma is None and self.gamma_offset:
-            raise ValueError(f"gamma_offset needs format.gamma, got {self.gamma_offset}")
-        if self.gamma is not None:
-            steps = self.gamma_offset * 2.0**self.gamma.frac
-            if abs(steps) >= 2**33:
-                raise ValueError(
-                    f"gamma_offset must keep gamma in 34 bits of lsb {self.gamma.lsb:g}, "
-                    f"got {self.gamma_offset}"
-                )
-            if steps != int(steps):
-                raise ValueError(
-                    f"gamma_offset must be a multiple of the lsb of {self.gamma.spelling}, "
-                    f"got {self.gamma_offset}"
-                )
-        for name in ("gamma", "beta"):
-            values, fmt = getattr(self, f"{name}_init"), getattr(self, name)
-            if values is None:
-                continue
-            if fmt is None:
-                raise ValueError(f"{name}_init needs format.{name}, got none")
-            if len(values) != self.dim:
-                raise ValueError(
-                    f"{name}_init must have dim={self.dim} elements, got {len(values)}"
-                )
-            odd = [value for value in values if not is_integer(value)]
-            if odd:
-                raise ValueError(f"{name}_init must be integers, got {odd[0]!r}")
-            if min(values) < fmt.lo or max(values) > fmt.hi:
-                raise ValueError(
-                    f"{name}_init must fit {fmt.spelling}, got {min(values)}..{max(values)}"
-                )
 
     @classmethod
     def all_methods(cls):
@@ -255,6 +173,16 @@ class Norm:
             if getattr(self, name) is not None
         }
 
+    @property
+    def loaded(self):
+        """Those of the parameters that are loaded through a stream before the rows."""
+        return self.parameters if self.store == "ram" else {}
+
+    @property
+    def streamed(self):
+        """Those of the parameters that come with every row, in step with x."""
+        return self.parameters if self.store == "stream" else {}
+
     def initial(self, name):
         """The initial contents of a parameter: `dim` integers of its format."""
         values = getattr(self, f"{name}_init")
@@ -275,7 +203,7 @@ class Norm:
         raise TypeError(f"{self.kind} solves nothing")
 
     def load(self, name, value):
-        """What is stored of one parameter: a dict of wires."""
+        """What is stored of one parameter, or applied of a streamed one: a dict of wires."""
         if name == "gamma" and self.gamma_offset:
             value = value + const(self.gamma_offset, value.fmt.frac)
         return {name: value}
@@ -325,7 +253,10 @@ class Norm:
         gather, totals, solve = self.row_flows
         load = {
             name: trace(
-                lambda _name=name, **value: self.load(_name, value[_name]),
+                # What comes with its row is stored as it comes, and loaded where it is applied.
+                lambda _name=name, **value: (
+                    value if self.streamed else self.load(_name, value[_name])
+                ),
                 f"load_{name}",
                 **{name: fmt},
             )
@@ -347,6 +278,8 @@ class Norm:
         return Flows(gather, totals, maxima, reduce, solve, load, apply)
 
     def _apply(self, x, **inputs):
+        for name in self.streamed:
+            inputs |= self.load(name, inputs.pop(name))
         y = self.apply(x, **inputs)
         lost = wire(0)
         if isinstance(y, Clamp):

@@ -7,7 +7,7 @@ import numpy as np
 
 from hwnorm.model import parameters_of
 from hwnorm.sim import cxxrtl, icarus, pysim, verilator
-from hwnorm.sim.beats import blocks_of
+from hwnorm.sim.beats import blocks_of, with_streams
 from hwnorm.sim.dut import make_dut
 from hwnorm.sim.job import Job
 from hwnorm.sim.stalls import make_stalls
@@ -86,13 +86,15 @@ def simulate(
         memory as a whole.
     gamma, beta : array_like or None, (dim,)
         Loaded through their streams before the rows; None: the initial contents. Designs
-        with ``store = "rom"`` take none.
+        with ``store = "rom"`` take none. With ``store = "stream"`` they come with every row, and
+        may have one for each: (rows, dim).
     engine : str or None
         One of ``ENGINES``. All see the same stalls, so they take the same cycles. None:
         ``pysim``, or the first usable of ``VERILOG_ENGINES`` with `verilog`.
     stall : float
-        Share of the cycles in which the source has nothing new, and in which the sink does
-        not take anything; from 0 up to, not including, 1.
+        Share of the cycles in which a source has nothing new, in which the sink does not take
+        anything (designs with ``ready = false`` have one that always does), and in which the
+        clock is not enabled; from 0 up to, not including, 1.
     pattern : str
         ``random`` or ``bursty``: how the stalls are spread.
     seed : int
@@ -137,12 +139,14 @@ def simulate(
     dut = make_dut(design, verilog, top, component)
     engine = usable_engine(engine, verilog is not None)
     waves = _waves(engine, vcd, fst)
-    stalls = make_stalls(stall, seed, pattern)
+    stalls = make_stalls(stall, seed, pattern, sink=design.ready)
     blocks = blocks_of(design, x)
     given = {name: v for name, v in (("gamma", gamma), ("beta", beta)) if v is not None}
     if given and design.store == "rom":
         raise ValueError(f"{', '.join(given)} must not be given: the design stores in ROM")
-    loads = {name: parameters_of(design, **given)[name] for name in given}
+    parameters = parameters_of(design, **given)
+    loads = {name: parameters[name] for name in given if name in design.loaded}
+    streams = {name: parameters[name] for name in design.streamed}
     kept, rows = [], 0
 
     def give(y):
@@ -156,6 +160,7 @@ def simulate(
         # Either side may refuse, and the pipelines have to fill and drain.
         return int((beats + design.latency) * 4 / (1 - stall) ** 2) + 2000
 
+    blocks = with_streams(design, blocks, streams)
     job = Job(dut, blocks, loads, stalls, limit, waves, cache, trace_cycles, give)
     out = ENGINES[engine].run(job)
     return SimResult(

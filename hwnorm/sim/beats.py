@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from hwnorm.hdl.axi import lane_bits
-from hwnorm.model import rows_of
+from hwnorm.model import parameters_at, rows_of
 
 #: Beats that cross into a simulator at once: what a simulation needs of memory at a time.
 BLOCK_BEATS = 1 << 14
@@ -46,6 +46,48 @@ def _cut(design, x):
     step = max(1, BLOCK_BEATS // design.beats)
     for at in range(0, len(x), step):
         yield x[at : at + step]
+
+
+def with_streams(design, blocks, streams):
+    """Blocks of x, each with what comes along with its rows.
+
+    Parameters
+    ----------
+    design : hwnorm.Norm
+    blocks : iterator of numpy.ndarray of int, (rows, dim)
+    streams : dict of str to numpy.ndarray of int, (dim,) or (rows, dim)
+        The streamed parameters, in the order of the design's.
+
+    Yields
+    ------
+    list of numpy.ndarray of int, (rows, dim)
+        x, and each of the parameters.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has another number of rows than x.
+    """
+    done = 0
+    for x in blocks:
+        some = parameters_at(streams, done, done + len(x))
+        done += len(x)
+        yield [x, *(np.broadcast_to(value, x.shape) for value in some.values())]
+    for name, value in streams.items():
+        if value.ndim == 2 and len(value) != done:
+            raise ValueError(f"{name} must have a row for each of x={done}, got {len(value)}")
+
+
+def input_formats(design):
+    """The formats of what `with_streams` yields: of x, and of what comes with it."""
+    return [design.x, *design.streamed.values()]
+
+
+def block_bytes(design, parts):
+    """Rows of all that comes together as the bytes of beats, one behind the other."""
+    formats = input_formats(design)
+    found = [to_bytes(p, fmt, design.lanes) for p, fmt in zip(parts, formats, strict=True)]
+    return np.concatenate(found, axis=1)
 
 
 def to_bytes(rows, fmt, lanes):

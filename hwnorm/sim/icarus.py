@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hwnorm.hdl.axi import lane_bits
-from hwnorm.sim.beats import RowCollector, to_bytes
+from hwnorm.sim.beats import RowCollector, block_bytes, to_bytes
 from hwnorm.sim.cache import built, call
 from hwnorm.sim.icarus_bench import bench
 from hwnorm.sim.job import (
@@ -146,7 +146,7 @@ def _write(job, folder):
         (folder / f"{name}.mem").write_text(_words(to_bytes(values[None], fmt, design.lanes)))
     with open(folder / "stim.mem", "w", encoding="ascii") as file:
         for block in job.blocks:
-            data = to_bytes(block, design.x, design.lanes)
+            data = block_bytes(design, block)
             beats += len(data)
             file.write(_words(data))
     go = job.stalls.source + 2 * job.stalls.sink.astype(int)

@@ -29,7 +29,8 @@ class Job:
     Members
     -------
     dut : Dut
-    blocks : iterator of numpy.ndarray of int, (rows, dim)
+    blocks : iterator of list of numpy.ndarray of int, (rows, dim)
+        Blocks of x, each with the streamed parameters of its rows.
     loads : dict of str to numpy.ndarray of int, (dim,)
         Parameters to be loaded through their streams before the rows.
     stalls : Stalls

@@ -12,7 +12,7 @@ from importlib import resources
 import numpy as np
 
 from hwnorm.hdl.axi import lane_bits
-from hwnorm.sim.beats import RowCollector, to_bytes
+from hwnorm.sim.beats import RowCollector, block_bytes, to_bytes
 from hwnorm.sim.cache import built, call
 from hwnorm.sim.job import (
     HANG_SECONDS,
@@ -26,7 +26,7 @@ from hwnorm.sim.job import (
     withdrawn,
     wrong_last,
 )
-from hwnorm.sim.stalls import PERIOD_CYCLES
+from hwnorm.sim.stalls import PERIOD_CYCLES, SHIFT_CYCLES
 
 #: Of g++; -fcoroutines for Verilator's headers.
 CXX_FLAGS = ("-std=c++20", "-fcoroutines", "-O2")
@@ -39,7 +39,7 @@ def missing_compiler():
     return "g++ is missing; install it with: apt-get install g++"
 
 
-def ports_header(dut, spell):
+def ports_header(dut, spell, absent):
     """The part of dut.h that names the ports.
 
     Parameters
@@ -47,10 +47,17 @@ def ports_header(dut, spell):
     dut : hwnorm.sim.dut.Dut
     spell : callable
         A port's Verilog name to the C++ expression for it.
+    absent : str
+        The declaration of a variable, which is 1, in place of ports that the design lacks.
     """
     names = [name for name in dut.ports if not name.startswith("s_axis_") or name.count("_") == 2]
     macro = {name: name.replace("_axis", "").upper() for name in names}
     lines = [f"#define {macro[name]} {spell(name)}" for name in names]
+    for name in ("ce", "s_axis_tready", "m_axis_tready"):
+        if name not in names:
+            macro[name] = name.replace("_axis", "").upper()
+            variable = f"absent_{name}"
+            lines += [f"static {absent.format(variable)};", f"#define {macro[name]} {variable}"]
     lines.append(
         "static void drive_load(Dut &dut, int which, const uint8_t *data, size_t bytes,\n"
         "                       bool valid, bool last) {\n  uint8_t v = valid, l = last;"
@@ -63,11 +70,16 @@ def ports_header(dut, spell):
             f"    put({spell(bus + '_tlast')}, &l, 1);\n  }}"
         )
     lines.append("  (void)dut, (void)which, (void)data, (void)bytes, (void)v, (void)l;\n}")
+    lines.append("static bool load_ready(Dut &dut, int which) {\n  uint8_t bit = 1;")
+    for n, name in enumerate(dut.design.streamed):
+        lines.append(f"  if (which == {n}) get({spell(f's_axis_{name}_tready')}, &bit, 1);")
+    lines.append("  (void)dut, (void)which;\n  return bit & 1;\n}")
     return "\n".join(lines) + "\n"
 
 
 def _loadable(design):
-    return list(design.parameters) if design.store == "ram" else []
+    """The parameters that have a stream."""
+    return list(design.loaded | design.streamed)
 
 
 @contextmanager
@@ -134,13 +146,16 @@ class _Session:
         data = to_bytes(np.zeros((1, design.dim)), design.x, design.lanes)
         self._send_numbers(
             len(loads), PERIOD_CYCLES, design.beats, data.shape[1], self._beat_bytes,
-            self._job.trace_cycles, warm_cycles(design),
+            self._job.trace_cycles, warm_cycles(design), len(design.streamed),
+            design.clock_enable, SHIFT_CYCLES,
         )  # fmt: skip
         for n, name in enumerate(_loadable(design)):
             if name in loads:
                 beats = to_bytes(loads[name][None], design.parameters[name], design.lanes)
                 self._send_numbers(n, *beats.shape)
                 self._send(beats.tobytes())
+        for fmt in design.streamed.values():
+            self._send_numbers(lane_bits(fmt) // 8 * design.lanes)
         for side in (self._job.stalls.source, self._job.stalls.sink):
             self._send(side.astype(np.uint8).tobytes())
 
@@ -148,7 +163,7 @@ class _Session:
         design = self._job.dut.design
         if block is None:
             return self._send_numbers(0, 0)
-        beats = to_bytes(block, design.x, design.lanes)
+        beats = block_bytes(design, block)
         self._beats_fed += len(beats)
         self._send_numbers(len(beats), self._job.limit(self._beats_fed))
         return self._send(beats.tobytes())

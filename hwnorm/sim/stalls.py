@@ -7,6 +7,9 @@ import numpy as np
 #: Cycles after which a pattern repeats; odd, so that it walks over rows of any length.
 PERIOD_CYCLES = 65537
 
+#: How far apart in the pattern two sources are that stall by themselves.
+SHIFT_CYCLES = 9973
+
 PATTERNS = ("random", "bursty")
 
 
@@ -24,8 +27,23 @@ class Stalls:
     source: np.ndarray
     sink: np.ndarray
 
+    def shifted(self, which):
+        """The source's permissions for another thing that stalls by itself: later ones.
 
-def make_stalls(stall, seed, pattern="random"):
+        Parameters
+        ----------
+        which : int
+            From 1: a streamed parameter; 0 is x, -1 the clock enable.
+        """
+        return np.roll(self.source, -shift_of(which))
+
+
+def shift_of(which):
+    """By how many cycles the permissions of what stalls by itself are shifted."""
+    return which * SHIFT_CYCLES % PERIOD_CYCLES
+
+
+def make_stalls(stall, seed, pattern="random", sink=True):
     """Permissions in which a share `stall` of the cycles is refused.
 
     Parameters
@@ -35,6 +53,8 @@ def make_stalls(stall, seed, pattern="random"):
     seed : int
     pattern : str
         ``random``: every cycle by itself. ``bursty``: in runs of about 16 cycles.
+    sink : bool
+        Whether the sink refuses anything.
 
     Raises
     ------
@@ -45,7 +65,8 @@ def make_stalls(stall, seed, pattern="random"):
         raise ValueError(f"stall must be at least 0 and below 1, got {stall}")
     if pattern not in PATTERNS:
         raise ValueError(f"pattern must be one of {', '.join(PATTERNS)}, got {pattern!r}")
-    return Stalls(*(_permissions(stall, [seed, side], pattern) for side in (0, 1)))
+    shares = (stall, stall if sink else 0.0)
+    return Stalls(*(_permissions(s, [seed, side], pattern) for side, s in enumerate(shares)))
 
 
 def _permissions(stall, seed, pattern):

@@ -99,7 +99,7 @@ def _dut_header(dut, kind):
         waves, dump = _WAVES.format(kind=name, half=half), "dump();"
         include = f'#include "verilated_{kind[1:]}_c.h"'
     text = _DUT.format(include=include, waves=waves, dump=dump, top=dut.top)
-    return text + ports_header(dut, lambda port: f"dut.top.{port}")
+    return text + ports_header(dut, lambda port: f"dut.top.{port}", "uint8_t {} = 1")
 
 
 def _flags():
