@@ -170,7 +170,7 @@ class Sharing:
                 plain = Cost(adder_bits=steps * wire.fmt.width, luts=36 * self.products[wire])
             elif wire in self.normalised:
                 width = wire.fmt.width
-                more = 1 + 1.5 * (len(self.strides) - 1)
+                more = 2 + 1.5 * (len(self.strides) - 1)
                 plain = (
                     Cost(luts=round(width * more))
                     if wire is self.normalised[wire]

@@ -163,7 +163,7 @@ class ScalingNorm(Norm):
     def normalised(self, element, inv, after):
         """``element * inv`` rounded, and narrowed by the theorem that bounds it."""
         frac, fold = self.unit_frac(after), self.folded or 0
-        scaled = (element << fold) * inv
+        scaled = (element << fold if fold else element) * inv
         unit = scaled.round(frac, "nearest_up" if after else self.rounding)
         top = ceil(self.peak * (1 + self.scale_error) * 2.0 ** (frac + fold)) + 1
         return unit.within(-top, top).named("unit")

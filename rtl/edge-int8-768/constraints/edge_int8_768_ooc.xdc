@@ -1,3 +1,3 @@
 # Out-of-context clock of edge_int8_768: the period that its pipelines were laid out for.
 # set_property USED_IN {synthesis implementation out_of_context} [get_files edge_int8_768_ooc.xdc]
-create_clock -name aclk -period 8.000 [get_ports aclk]
+create_clock -name aclk -period 5.500 [get_ports aclk]
