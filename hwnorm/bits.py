@@ -123,6 +123,48 @@ def shift_left(m, value, amount, width, cut=uncut):
     return value
 
 
+def normalise_in_turns(m, value, load, width, strides, name):
+    """A word shifted left until its highest one is on top, and by how much.
+
+    A cycle behind `load` it is the value itself; with each cycle after that it is shifted by the
+    longest of the strides that leaves the highest one inside, until there is none.
+
+    Parameters
+    ----------
+    value : amaranth Value
+        Not zero in the cycle of `load`.
+    load : amaranth Value, one bit
+    strides : tuple of int
+        The longest first; the last is 1.
+    name : str
+        Of the two registers, less an ending.
+
+    Returns
+    -------
+    word, zeros
+    """
+    word = Signal(width, name=f"{name}_word", reset_less=True)
+    zeros = Signal(range(width), name=f"{name}_zeros", reset_less=True)
+    with m.If(load):
+        m.d.sync += [word.eq(value), zeros.eq(0)]
+    for stride in strides:
+        with m.Elif(~word[width - stride :].any()):
+            m.d.sync += [word.eq(word << stride), zeros.eq(zeros + stride)]
+    return word, zeros
+
+
+def turns(zeros, strides):
+    """The most shifts that `normalise_in_turns` takes for up to so many leading zeros."""
+
+    def count(rest):
+        shifts = 0
+        for stride in strides:
+            shifts, rest = shifts + rest // stride, rest % stride
+        return shifts
+
+    return max(count(n) for n in range(zeros + 1))
+
+
 def shift_right(m, value, amount, cut=uncut):
     """``value >> amount``, arithmetic, and whether a one was shifted out.
 

@@ -25,10 +25,13 @@ _TOP = {
     "beta_init": (str, list),
     "period_ns": _NUMBER,
     "target": str,
+    "solve": str,
     "control": str,
     "ready": bool,
     "clock_enable": bool,
 }
+#: Keys that the norm's field has another name for, since `solve` is what the norm does.
+_RENAMED = {"solve": "solver"}
 _FORMAT = dict.fromkeys(("x", "y", "gamma", "beta", "rounding", "overflow"), str)
 _RSQRT = {"method": str, "segments": int, "guard_bits": int}
 _LOG = {"method": str, "segments": int, "frac": int}
@@ -126,7 +129,7 @@ def parse(text, folder="."):
     if "dim" not in data:
         raise ValueError("dim must be given, got none")
     try:
-        settings = dict(data)
+        settings = {_RENAMED.get(key, key): value for key, value in data.items()}
         settings |= given["format"]
         for name in ("gamma", "beta"):
             fmt = settings.get(name, "none")
@@ -204,8 +207,9 @@ def dumps(design):
     for item in fields(design):
         value = getattr(design, item.name)
         default = item.default if item.default is not MISSING else None
-        if item.name in _TOP and (value != default or item.name in ("lanes", "eps")):
-            data[item.name] = list(value) if isinstance(value, tuple) else value
+        key = next((key for key, name in _RENAMED.items() if name == item.name), item.name)
+        if key in _TOP and (value != default or key in ("lanes", "eps")):
+            data[key] = list(value) if isinstance(value, tuple) else value
     return tomli_w.dumps(data | sections)
 
 
@@ -221,6 +225,7 @@ eps = 1e-5                # added to the {mean}
 # gamma_init = "g.npy"    # initial contents; without, gamma is 1
 # target = "generic"      # or ecp5, ice40, gowin, xc7: whose delays count
 # period_ns = 8.0         # clock period: shorter means more pipeline registers
+# solve = "shared"        # or pipelined; without, what is smaller
 # control = "none"        # axilite: registers for flags and parameters
 # ready = true            # false: streams without tready, for sinks that always take
 # clock_enable = false    # true: a port ce that stops everything while it is low

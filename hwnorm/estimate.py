@@ -85,8 +85,14 @@ def design_cost(design, target):
     """The sum of the ops' costs over all instances, and of the accumulators."""
     cost = design.flows.gather.cost_on(target) * 0
     for flow, count in instances(design):
-        cost = cost + flow.cost_on(target) * count
+        cost = cost + flow_cost(design, flow, target) * count
     return cost
+
+
+def flow_cost(design, flow, target):
+    """The `Cost` of one instance of a design's flow, as the design builds it."""
+    sharing = design.schedule(flow).sharing
+    return flow.cost_on(target) if sharing is None else sharing.cost(flow.wires)
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,8 @@ def memories_of(design, target):
     found.append(_store(target, inside, design.lanes * sum(f.width for f in kept), True))
     for flow in () if design.streamed else design.flows.load.values():
         bits = design.lanes * sum(wire.fmt.width for wire in flow.outputs.values())
-        found.append(_store(target, design.beats, bits, True, design.store == "rom"))
+        if bits:
+            found.append(_store(target, design.beats, bits, True, design.store == "rom"))
     if not design.ready:
         return found
     scalars = sum(wire.fmt.width for wire in design.flows.solve.outputs.values())
@@ -185,8 +192,9 @@ def flip_flops(design, target):
             last[wire] = schedule.latency
         for wire, end in last.items():
             if wire in schedule.available:
-                bits += count * wire.fmt.width * max(end - schedule.available[wire], 0)
-        budget = design.period_ns - target.clock_ns
+                bits += count * wire.fmt.width * schedule.copies(wire, end)
+        if schedule.sharing:
+            bits += sum(wire.fmt.width for wire in schedule.sharing.normalised)
         for wire, cuts in schedule.cuts.items():
             widest = max(wire.fmt.width, *(a.fmt.width for a in wire.args), 0)
             # A register that belongs to a block is inside it, where the family has such.
@@ -196,7 +204,7 @@ def flip_flops(design, target):
                 * widest
                 * sum(
                     cut
-                    for cut, step in zip(cuts, wire.steps(target, budget), strict=False)
+                    for cut, step in zip(cuts, schedule.steps(wire), strict=False)
                     if not (inside and step.registered)
                 )
             )

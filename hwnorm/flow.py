@@ -5,7 +5,7 @@ A flow is interpreted on numpy integers (`Flow.run`), scheduled to a clock budge
 a wire is; ``hwnorm.hdl.pipeline`` lowers it to Amaranth in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from hwnorm.fixed import Fixed
 from hwnorm.ops import Const, Cost, Input, Wire
 from hwnorm.scaled import Scaled
+from hwnorm.sharing import Sharing
 from hwnorm.targets import GENERIC, Target
 
 
@@ -180,7 +181,7 @@ class Flow:
 
     # -- time and cost ------------------------------------------------------------------
 
-    def schedule(self, period_ns, target=GENERIC):
+    def schedule(self, period_ns, target=GENERIC, interval=1, strides=()):
         """Place every wire at its earliest (cycle, delay) for a clock period.
 
         Parameters
@@ -188,19 +189,35 @@ class Flow:
         period_ns : float
             Of the clock. A step of an op slower than that gets a cycle of its own.
         target : Target
+        interval : int
+            Cycles from inputs to the next ones, at least. Beyond 1, hardware is shared.
+        strides : tuple of int
+            With an interval: of the shift register that normalises; see `Sharing`.
 
         Returns
         -------
         Schedule
+
+        Raises
+        ------
+        UnshareableError
+            If the interval is too short for what is shared.
         """
         budget = period_ns - target.clock_ns
-        place, ready, cuts, slowest = {}, {}, {}, (0.0, None)
+        sharing = Sharing(self.wires, target, budget, interval, strides) if interval > 1 else None
+        ready, slowest = {}, (0.0, None)
+        schedule = Schedule(period_ns, target, sharing=sharing)
+        place, cuts = schedule.place, schedule.cuts
         for wire in self.wires:
             starts = [ready[arg] for arg in wire.args if arg in ready]
             if isinstance(wire, Const) or (not starts and not isinstance(wire, Input)):
                 continue
             cycle, ns = max(starts, default=(0, 0.0))
-            steps = wire.steps(target, budget)
+            first = cycle
+            if turn := sharing and sharing.place(schedule, wire, cycle, ns):
+                first, cycle, ns, path = turn
+                slowest = max(slowest, (path, wire), key=lambda item: item[0])
+            steps = schedule.steps(wire)
             ends = []
             for step in steps:
                 if ns and ns + step.ns > budget:
@@ -211,8 +228,12 @@ class Flow:
                     slowest = ns, wire
                 if step.registered:
                     cycle, ns = cycle + 1, 0.0
-            place[wire] = ends[0]
+            place[wire] = first if turn else ends[0]
+            if sharing and wire in sharing.tables and not ns:
+                # The memory is not read again before the next inputs.
+                schedule.spans[wire] = interval
             ready[wire] = cycle, ns
+            schedule.available[wire] = cycle
             # A step's own register is not to be made again.
             gaps = zip(ends, ends[1:], steps, strict=False)
             cuts[wire] = tuple(late - early - step.own for early, late, step in gaps)
@@ -220,8 +241,7 @@ class Flow:
             (ready[w][0] + (ready[w][1] > 0) for w in self.outputs.values() if w in ready),
             default=0,
         )
-        available = {w: r[0] for w, r in ready.items()}
-        return Schedule(period_ns, target, place, available, cuts, latency, *slowest)
+        return replace(schedule, latency=latency, slowest_ns=slowest[0], slowest=slowest[1])
 
     def finest_step(self, target):
         """The slowest step that nothing can split, and its wire.
@@ -247,14 +267,21 @@ class Flow:
         """The sum over all ops, for one instance."""
         return sum((wire.cost_on(target) for wire in self.wires), Cost())
 
-    def describe(self, period_ns, target=GENERIC):
+    def describe(self, period_ns, target=GENERIC, schedule=None):
         """A table of the wires: name, op, operands, format, cycle.
+
+        Parameters
+        ----------
+        period_ns : float
+        target : Target
+        schedule : Schedule or None
+            In place of the pipeline's.
 
         Returns
         -------
         str
         """
-        schedule = self.schedule(period_ns, target)
+        schedule = schedule or self.schedule(period_ns, target)
         rows = [("wire", "op", "of", "format", "cycle")]
         for wire in self.wires:
             cycle = schedule.available.get(wire)
@@ -287,6 +314,10 @@ class Schedule:
         The cycle in which its result can first be used. Constants are in neither.
     cuts : dict of Wire to tuple of int
         How many registers stand behind each of its steps, but the last.
+    spans : dict of Wire to int
+        For how many cycles from `available` on it stays, where that is more than one.
+    sharing : Sharing or None
+        How hardware is shared; None: new inputs may come every clock.
     latency : int
         Cycles from the inputs to the outputs, which come out of registers.
     slowest_ns : float
@@ -297,17 +328,42 @@ class Schedule:
 
     period_ns: float
     target: Target
-    place: dict
-    available: dict
-    cuts: dict
-    latency: int
-    slowest_ns: float
-    slowest: Wire | None
+    place: dict = field(default_factory=dict)
+    available: dict = field(default_factory=dict)
+    cuts: dict = field(default_factory=dict)
+    spans: dict = field(default_factory=dict)
+    sharing: Sharing | None = None
+    latency: int = 0
+    slowest_ns: float = 0.0
+    slowest: Wire | None = None
+
+    @property
+    def interval(self):
+        """Cycles from inputs to the next ones, at least."""
+        return 1 if self.sharing is None else self.sharing.interval
+
+    def steps(self, wire):
+        """The steps of a wire's hardware; of a shared one, those behind what it shares."""
+        if self.sharing is not None:
+            return self.sharing.steps(wire)
+        return wire.steps(self.target, self.period_ns - self.target.clock_ns)
 
     def registered(self, wire):
         """Whether its last step ends in a register that the pipeline has to make."""
-        last = wire.steps(self.target, self.period_ns - self.target.clock_ns)[-1]
+        last = self.steps(wire)[-1]
         return last.registered and not last.own
+
+    def copies(self, wire, cycle):
+        """How many registers keep a wire from its making to a cycle; each for an interval."""
+        if wire not in self.available:
+            return 0
+        late = cycle - self.available[wire] - self.spans.get(wire, 1)
+        return 0 if late < 0 else 1 + late // self.interval
+
+    def kept_from(self, wire, copy):
+        """The last cycle in which a copy's source is there; the copy is there behind it."""
+        first = self.available[wire] + self.spans.get(wire, 1) - 1
+        return first + (copy - 1) * self.interval
 
 
 def narrowest(lo, hi):

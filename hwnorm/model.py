@@ -99,6 +99,12 @@ def parameters_of(design, **given):
         shape = values[name].shape
         if shape[-1:] != (design.dim,) or len(shape) > 1 + (design.store == "stream"):
             raise ValueError(f"{name} must have dim={design.dim} elements, got shape {shape}")
+    folded = getattr(design, "folded", None) is not None
+    if folded and tuple(values["gamma"].tolist()) != design.initial("gamma"):
+        raise ValueError(
+            f"gamma must be the constant {design.gain:g} that the design has in its scale, "
+            f"got others"
+        )
     return values
 
 

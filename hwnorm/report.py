@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from hwnorm.estimate import estimate
+from hwnorm.estimate import estimate, flow_cost
 from hwnorm.targets import TARGETS
 
 
@@ -28,7 +28,8 @@ def check_data(design):
         return data
     flows = design.flows
     used = flows.gather, flows.solve, flows.apply
-    cost = flows.gather.cost * design.lanes + flows.solve.cost + flows.apply.cost * design.lanes
+    cost = (flows.gather.cost + flows.apply.cost) * design.lanes
+    cost = cost + flow_cost(design, flows.solve, TARGETS[design.target])
     return data | {
         "bound_terms_ulp": design.error_terms,
         "estimate": asdict(estimate(design)),
@@ -138,7 +139,8 @@ def check_text(design, wires=False):
             )
         if wires:
             for flow in (design.flows.gather, design.flows.solve, design.flows.apply):
-                lines += ["", flow.describe(design.period_ns, TARGETS[design.target])]
+                schedule = design.schedule(flow)
+                lines += ["", flow.describe(design.period_ns, TARGETS[design.target], schedule)]
     return "\n".join([*lines, *(f"note: {sentence}" for sentence in data["warnings"])])
 
 

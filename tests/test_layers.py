@@ -14,6 +14,7 @@ LAYERS = (
     "bits",
     "ops",
     "scaled",
+    "sharing",
     "flow",
     "functions",
     "remez",

@@ -51,7 +51,8 @@ def test_every_word_of_a_table_and_a_parameter_is_written(name):
     tables = sum(
         len(column.values) * (1 if use in ("rsqrt", "log2_total") else copies)
         for use, unit in design.units.items()
-        for column in unit.table.columns
+        # Shared hardware has the columns of a table side by side.
+        for column in unit.table.columns[: 1 if design.turns and use == "rsqrt" else None]
         if not (use == "log2_gamma" and design.store == "rom")
     )
     assert words == tables + design.beats * len(design.parameters)

@@ -325,7 +325,7 @@ def pipelines():
     constants = partial(test_ops.check_hardware, ops.Const)
     yield place("_place", "constant_value(wire)", "constant_value(wire) ^ 1", constants)
     yield place("_place", "if self.schedule.registered(wire)", "if False", check_lanes)
-    yield place("_at", "lane, max(first, cycle)]", "lane, max(first, cycle - 1)]", check_lanes)
+    yield place("_at", "lane, copies]", "lane, max(copies - 1, 0)]", check_lanes)
 
     def late(at):
         return lambda self, m, delayed, wire, lane, cycle: at(

@@ -1,14 +1,17 @@
-"""Mutants of what spreads an op over cycles: adders in pieces, tiled products, cuts."""
+"""Mutants of what spreads an op over cycles, and of what shares hardware over them."""
 
 from functools import partial
 
 import test_pipeline
+import test_sequencer
 
 from hwnorm import bits, ops
 from hwnorm.fixed import Fixed
-from hwnorm.flow import trace
+from hwnorm.flow import Schedule, trace
 from hwnorm.hdl.pipeline import Registers
+from hwnorm.hdl.sequencer import Sequencer, Turns
 from hwnorm.ops.multiplier import Tiling
+from hwnorm.sharing import Sharing
 from hwnorm.targets import TARGETS
 
 #: Short enough for input registers and for adders in pieces, on any of them.
@@ -45,6 +48,21 @@ ROWS = partial(check, _products, 24, 17)
 TILES = partial(check, _products, 32, 30)
 WORDS = partial(check, _words, 22, 6)
 
+
+def check_shared():
+    """A row's solve on shared hardware, at a fast and a slow clock."""
+    design = test_sequencer.DESIGNS["wide"]
+    for interval, strides in ((24, ()), (48, (4, 1))):
+        for target, period_ns in (("generic", 8.0), ("ecp5", 6.0)):
+            test_sequencer.check_sequencer(
+                design.flows.solve, period_ns, interval, TARGETS[target], strides,
+                inputs=test_sequencer.totals_of(design),
+            )  # fmt: skip
+    test_sequencer.test_registers_are_kept_instead_of_passed_on()
+    test_sequencer.test_products_that_could_begin_together_do_not()
+    test_sequencer.test_shift_register((1,))
+
+
 MUTATIONS = (
     (bits, "add_in_pieces", "carry, a, b = total[-1],", "carry, a, b = 0,", SUMS),
     (bits, "add_in_pieces", "a[size:], b[size:]", "a, b[size:]", SUMS),
@@ -61,4 +79,27 @@ MUTATIONS = (
     (bits, "count_leading_zeros", "none, *zeros = cut(none, *zeros)",
      "zeros = list(cut(*zeros))", WORDS),
     (Registers, "__call__", "self.counts[self.calls] if", "0 if", SUMS),
+    (bits, "normalise_in_turns", "zeros + stride", "zeros + 1", check_shared),
+    (bits, "normalise_in_turns", "~word[width - stride :].any()", "~word[width - 1]",
+     check_shared),
+    (bits, "normalise_in_turns", "zeros.eq(0)", "zeros.eq(zeros)", check_shared),
+    (bits, "turns", "max(count(n) for", "min(count(n) for", check_shared),
+    (Schedule, "copies", "1 + late // self.interval", "1", check_shared),
+    (Schedule, "kept_from", "(copy - 1) * self.interval", "(copy - 1)", check_shared),
+    (Sequencer, "_keep", "self.mark(m, cycle)", "1", check_shared),
+    (Sequencer, "_keep", "self.mark(m, cycle)", "self.mark(m, cycle + 1)", check_shared),
+    (Sequencer, "_normalise", "self.schedule.place[wire]", "1 + self.schedule.place[wire]",
+     check_shared),
+    (Sequencer, "entry", "self.schedule.place[wire]", "1 + self.schedule.place[wire]",
+     check_shared),
+    (Sequencer, "_choose", "self.mark(m, cycle), value", "self.mark(m, cycle + 1), value",
+     check_shared),
+    (Sequencer, "_multiplier", "(not v.shape().signed)", "0", check_shared),
+    (Sequencer, "elaborate", "self.mark(m, self.latency)", "self.mark(m, self.latency - 1)",
+     check_shared),
+    (Turns, "multiply", "cycle + n, pair", "cycle, pair", check_shared),
+    (Turns, "multiply", "+ sharing.block_cycles", "", check_shared),
+    (Sharing, "_place_products", "not taken & turns", "True", check_shared),
+    (Sharing, "_place_products", "schedule.copies(arg, start) == schedule.copies",
+     "True or schedule.copies", check_shared),
 )  # fmt: skip

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+import flow_monitors
 import monitors
 import variant_monitors
-from monitors import engine, pipeline, reciprocal_root, ring, rms_row
+from flow_monitors import pipeline, reciprocal_root, rms_row, sequencer
+from monitors import engine, ring
 
 from hwnorm.hdl.engine import RowEngine
 from hwnorm.hdl.pipeline import Pipeline
+from hwnorm.hdl.sequencer import Sequencer, Turns
 from hwnorm.hdl.store import Ring
 
 
@@ -61,6 +64,8 @@ _ENGINE = (
              (RowEngine, "_take", "count == 0, take & end & ~wrong", "count == 0, take & end")),
     Property("rows: all out after a drain", monitors.rows_drain, engine,
              (*_RETURN, "issue & ~issue"), engine="bmc", depth=36),
+    Property("rows: totals come a row apart", monitors.totals_are_apart, engine,
+             (RowEngine, "_take", "count == 0, take & end & ~wrong", "count == 0, take & ~wrong")),
     Property("last ends each row", monitors.last_ends_a_row, engine,
              (RowEngine, "_give", "Cat(issue, end)", "Cat(issue, count == 0)")),
     Property("credits in range", monitors.credits_in_range, engine,
@@ -112,19 +117,29 @@ _OTHERS = (
              (Ring, "elaborate", "base.eq(head_next)", "base.eq(head)")),
     Property("ring: data of committed beats", monitors.ring_keeps_data, ring,
              (Ring, "elaborate", "head.eq(base)", "head.eq(head_next)")),
-    Property("root: RTL is the model", monitors.equals_model,
+    Property("root: RTL is the model", flow_monitors.equals_model,
              partial(pipeline, reciprocal_root, 0.1),
              (Pipeline, "_place", "constant_value(wire)", "constant_value(wire) ^ 1")),
-    Property("root: RTL is its slow form", monitors.equals_slow,
+    Property("root: RTL is its slow form", flow_monitors.equals_slow,
              partial(pipeline, reciprocal_root, 0.1),
-             (Pipeline, "_at", "lane, max(first, cycle)]", "lane, max(first, cycle - 1)]")),
-    Property("linear root: RTL is the model", monitors.equals_model,
+             (Pipeline, "_at", "lane, copies]", "lane, max(copies - 1, 0)]")),
+    Property("linear root: RTL is the model", flow_monitors.equals_model,
              partial(pipeline, partial(reciprocal_root, "linear"), 0.1),
              (Pipeline, "_place", "if self.schedule.registered(wire)", "if False")),
-    Property("row: RTL is the model", monitors.equals_model, partial(pipeline, rms_row, 0.1),
+    Property("shared root: RTL is the model", flow_monitors.equals_model,
+             partial(sequencer, partial(reciprocal_root, "quadratic"), 8.0, 9),
+             (Turns, "multiply", "cycle + n, pair", "cycle + 1, pair")),
+    Property("shared root: marks on time", flow_monitors.marks_are_on_time,
+             partial(sequencer, partial(reciprocal_root, "quadratic"), 8.0, 9),
+             (Sequencer, "elaborate", "self.latency", "self.latency - 1")),
+    Property("shift register: RTL is the model", flow_monitors.equals_model,
+             partial(sequencer, reciprocal_root, 8.0, 9, (1,)),
+             (Sequencer, "_keep", "self.mark(m, cycle)", "self.mark(m, cycle + 1)")),
+    Property("row: RTL is the model", flow_monitors.equals_model, partial(pipeline, rms_row, 0.1),
              (Pipeline, "_place", "constant_value(wire)", "constant_value(wire) ^ 1")),
-    Property("row: RTL is its slow form", monitors.equals_slow, partial(pipeline, rms_row, 0.1),
-             (Pipeline, "_at", "lane, max(first, cycle)]", "lane, max(first, cycle - 1)]")),
+    Property("row: RTL is its slow form", flow_monitors.equals_slow,
+             partial(pipeline, rms_row, 0.1),
+             (Pipeline, "_at", "lane, copies]", "lane, max(copies - 1, 0)]")),
 )  # fmt: skip
 
 #: Not always closed by pdr within minutes with rows of three beats.
@@ -143,6 +158,8 @@ _LENGTHS = tuple(
     for beats in (1, 3)
     for prop in _ENGINE
     for bounded in (beats == 3 and prop.name in _BOUNDED,)
+    # Of rows of one beat there is nothing to say.
+    if (beats, prop.monitor) != (1, monitors.totals_are_apart)
 )
 
 #: Every property, and a way to break the design that it must notice.

@@ -25,13 +25,14 @@ from properties import PROPERTIES
 #: Seconds after which a proof is given up.
 PATIENCE = 300
 
-# A failing pass ends the whole process, so each property gets one of its own.
+# A failing pass ends the whole process, so each property gets one of its own. Undefined are only
+# the bits that Yosys itself gives a register whose enable is low.
 _SCRIPT = """
 from pyosys import libyosys
 design = libyosys.Design()
 for command in ("read_rtlil top.il", "hierarchy -top top", "prep -flatten", "memory_map",
-                "opt -full", "techmap", "opt -fast", "dffunmap", "aigmap", "opt_clean -purge",
-                "write_aiger -zinit top.aig"):
+                "opt -full", "setundef -zero", "techmap", "opt -fast", "dffunmap", "aigmap",
+                "opt_clean -purge", "write_aiger -zinit top.aig"):
     libyosys.run_pass(command, design)
 """
 

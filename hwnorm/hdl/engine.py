@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hwnorm.bits import extend
 from hwnorm.hdl.pipeline import Pipeline
 from hwnorm.hdl.reduce import Reducer
+from hwnorm.hdl.sequencer import Sequencer
 from hwnorm.hdl.store import READ_CYCLES, ParameterStore, Ring, pack_words, row_signature
 from hwnorm.model import parameters_of, stored_of
 from hwnorm.norms.timing import accumulator_lag, accumulator_pieces
@@ -75,7 +76,11 @@ class RowEngine(wiring.Component):
         flows, lanes = design.flows, design.lanes
         clock = {"period_ns": design.period_ns, "target": TARGETS[design.target]}
         self.gather = Pipeline(flows.gather, lanes=lanes, **clock)
-        self.solve = Pipeline(flows.solve, **clock)
+        self.solve = (
+            Sequencer(flows.solve, **clock, **design.turns)
+            if design.turns
+            else Pipeline(flows.solve, **clock)
+        )
         self.apply = Pipeline(flows.apply, lanes=lanes, shared=flows.solve.outputs, **clock)
         tree_cycles = max(design.schedule(flow).latency for flow in flows.reduce.values())
         self.reducers = {
@@ -110,6 +115,7 @@ class RowEngine(wiring.Component):
                 ),
             )
             for name, fields in stored.items()
+            if fields
         }
         super().__init__(engine_signature(design))
 
@@ -203,8 +209,13 @@ class RowEngine(wiring.Component):
         for lane in range(self.design.lanes):
             m.d.comb += self.gather.input("x", lane).eq(self.i.payload.data[lane])
         accept, first, done = self._delay(m, marks, self.sum_cycles, "marks")
-        cycles = 1 + accumulator_lag(self.design) + self.solve.latency
-        solved = self._delay(m, done, cycles, "solved")
+        summed = self._delay(m, done, 1 + accumulator_lag(self.design), "summed")
+        if isinstance(self.solve, Sequencer):
+            # Totals come a row apart, or more, so that no row is asked for in another's turns.
+            m.d.comb += self.solve.mark_in.eq(summed)
+            solved = self.solve.mark_out
+        else:
+            solved = self._delay(m, summed, self.solve.latency, "solved")
         for name, reducer in self.reducers.items():
             m.submodules[f"reduce_{name}"] = reducer
             m.d.comb += [

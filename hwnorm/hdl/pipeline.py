@@ -1,5 +1,7 @@
 """A flow as registers and logic: every wire at its cycle, aligned by construction."""
 
+from typing import ClassVar
+
 from amaranth.hdl import Const as Literal
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
@@ -68,10 +70,13 @@ class Pipeline(wiring.Component):
         Cycles from inputs to outputs.
     """
 
-    def __init__(self, flow, period_ns, lanes=1, shared=(), target=GENERIC):
+    #: Members beyond those of the flow.
+    marks: ClassVar[dict] = {}
+
+    def __init__(self, flow, period_ns, lanes=1, shared=(), target=GENERIC, **turns):
         self.flow = flow
         self.lanes = lanes
-        self.schedule = flow.schedule(period_ns, target)
+        self.schedule = flow.schedule(period_ns, target, **turns)
         self.latency = self.schedule.latency
         self._keys = {wire: key for key, wire in flow.inputs.items()}
         self._once = set()
@@ -79,7 +84,7 @@ class Pipeline(wiring.Component):
             own = isinstance(wire, Input) and self._keys[wire] not in shared
             if not own and all(arg in self._once for arg in wire.args):
                 self._once.add(wire)
-        members = {}
+        members = dict(self.marks)
         for ports, way in ((flow.inputs, In), (flow.outputs, Out)):
             for name, wire in ports.items():
                 side = "" if way is In else "out_" if name in flow.inputs else ""
@@ -126,33 +131,39 @@ class Pipeline(wiring.Component):
             return
         if wire not in self.schedule.place:
             # A constant, or made of constants alone: its value is known now.
-            delayed[wire, lane, None] = Literal(constant_value(wire), shape(wire.fmt))
+            delayed[wire, lane, 0] = Literal(constant_value(wire), shape(wire.fmt))
             return
         cycle = self.schedule.place[wire]
         args = [self._at(m, delayed, arg, lane, cycle) for arg in wire.args]
-        if wire.divisible:
-            cut = Registers(m, self.schedule.cuts[wire], name, self.schedule.target)
-            value = wire.rtl(m, *args, cut=cut)
-        else:
-            value = wire.rtl(m, *args)
+        value = self._value(m, wire, name, args)
         signal = Signal(shape(wire.fmt), name=name, reset_less=True)
         # A memory has its register inside; a multiplier gets it here.
         domain = "sync" if self.schedule.registered(wire) else "comb"
         m.d[domain] += signal.eq(value)
-        delayed[wire, lane, self.schedule.available[wire]] = signal
+        delayed[wire, lane, 0] = signal
+
+    def _value(self, m, wire, name, args):
+        """The hardware of one op."""
+        if not wire.divisible:
+            return wire.rtl(m, *args)
+        cut = Registers(m, self.schedule.cuts[wire], name, self.schedule.target)
+        return wire.rtl(m, *args, cut=cut)
 
     def _at(self, m, delayed, wire, lane, cycle):
         """The value of a wire in a later cycle, through registers that are shared."""
         if self._is_once(wire):
             lane = 0
-        if wire not in self.schedule.available:
-            return delayed[wire, lane, None]
-        first = self.schedule.available[wire]
-        for now in range(first, cycle):
-            if (wire, lane, now + 1) in delayed:
+        copies = self.schedule.copies(wire, cycle)
+        for copy in range(1, copies + 1):
+            if (wire, lane, copy) in delayed:
                 continue
             name = self._port(self.flow.names[wire], wire, lane)
-            register = Signal(shape(wire.fmt), name=f"{name}_c{now + 1}", reset_less=True)
-            m.d.sync += register.eq(delayed[wire, lane, now])
-            delayed[wire, lane, now + 1] = register
-        return delayed[wire, lane, max(first, cycle)]
+            at = self.schedule.kept_from(wire, copy)
+            register = Signal(shape(wire.fmt), name=f"{name}_c{at + 1}", reset_less=True)
+            self._keep(m, register, delayed[wire, lane, copy - 1], at)
+            delayed[wire, lane, copy] = register
+        return delayed[wire, lane, copies]
+
+    def _keep(self, m, register, value, cycle):
+        """Let a register take a value at the end of a cycle."""
+        m.d.sync += register.eq(value)

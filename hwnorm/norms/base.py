@@ -14,10 +14,12 @@ import numpy as np
 
 from hwnorm.bits import tree
 from hwnorm.fixed import Fixed
-from hwnorm.flow import Flow, trace
+from hwnorm.flow import trace
 from hwnorm.norms.config import LogTables, Rsqrt
+from hwnorm.norms.flows import Flows
 from hwnorm.norms.rules import check_fields
 from hwnorm.norms.timing import accumulator_lag, check_period
+from hwnorm.norms.turns import find_turns
 from hwnorm.ops import Clamp, Outside, const, maximum, wire
 from hwnorm.targets import TARGETS
 
@@ -25,37 +27,6 @@ from hwnorm.targets import TARGETS
 #: scalars, the two of the row buffer's read, the output FIFO, less the one that a row's last
 #: beat has in common with its count.
 SHELL_CYCLES = 4
-
-
-@dataclass(frozen=True)
-class Flows:
-    """The traced flows of a norm.
-
-    Members
-    -------
-    gather : Flow
-        ``x`` to the terms of a row's totals.
-    totals : dict of str to Fixed
-        The exact totals over a row.
-    maxima : frozenset of str
-        The totals that are maxima; the others are sums.
-    reduce : dict of str to Flow
-        A beat's terms ``lane0``, ``lane1`` ... of a total to one.
-    solve : Flow
-        Totals to scalars.
-    load : dict of str to Flow
-        A parameter to what is stored of it.
-    apply : Flow
-        ``x``, stored parameters and scalars to ``y`` and ``saturated``.
-    """
-
-    gather: Flow
-    totals: dict
-    maxima: frozenset
-    reduce: dict
-    solve: Flow
-    load: dict
-    apply: Flow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +61,9 @@ class Norm:
         Clock period that the pipelines are made for.
     target : str
         The FPGA family whose delays count; see ``hwnorm.targets``.
+    solver : str or None
+        ``solve`` of a design file: ``pipelined``, or ``shared``: one multiplier and one table
+        port take turns. None: shared where a row leaves the time and it is smaller.
     control : str
         Of the Verilog: ``none``, or ``axilite``: registers for flags and parameters.
     ready : bool
@@ -130,6 +104,7 @@ class Norm:
     log: LogTables = LogTables()
     period_ns: float = 8.0
     target: str = "generic"
+    solver: str | None = None
     control: str = "none"
     ready: bool = True
     clock_enable: bool = False
@@ -164,6 +139,7 @@ class Norm:
         if self.rsqrt.method != "exact":
             _ = self.flows
             check_period(self)
+            _ = self.turns
 
     @classmethod
     def all_methods(cls):
@@ -312,7 +288,13 @@ class Norm:
 
     def schedule(self, flow):
         """A flow's `Schedule` at the design's period and target."""
-        return flow.schedule(self.period_ns, TARGETS[self.target])
+        turns = self.turns if flow is self.flows.solve else {}
+        return flow.schedule(self.period_ns, TARGETS[self.target], **turns)
+
+    @cached_property
+    def turns(self):
+        """How ``solve`` is shared over cycles, as `Flow.schedule` takes it; empty: it is not."""
+        return {} if self.rsqrt.method == "exact" else find_turns(self)
 
     @property
     def latency(self):

@@ -18,6 +18,7 @@ class LayerNorm(ScalingNorm):
     kind: ClassVar[str] = "layernorm"
     parameter_names: ClassVar[tuple] = ("gamma", "beta")
     has_exact: ClassVar[bool] = True
+    folds: ClassVar[bool] = True
 
     @property
     def peak(self):
@@ -26,7 +27,7 @@ class LayerNorm(ScalingNorm):
     @property
     def affine(self):
         """Whether gamma or beta follow the scale."""
-        return self.gamma is not None or self.beta is not None
+        return (self.gamma is not None and self.folded is None) or self.beta is not None
 
     def golden(self, x, gamma=None, beta=None):
         return layer_norm(x, gamma, beta, self.eps)

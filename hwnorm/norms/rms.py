@@ -28,6 +28,11 @@ class RMSNorm(ScalingNorm):
     methods: ClassVar[tuple] = ("direct", "linear", "quadratic", "log")
 
     @property
+    def folds(self):
+        """Whether a constant gamma can be in the scale: not as logarithms."""
+        return not self.logarithmic
+
+    @property
     def logarithmic(self):
         """Whether the design works in the log domain."""
         return self.rsqrt.method == "log"
@@ -131,5 +136,5 @@ class RMSNorm(ScalingNorm):
 
     @property
     def error_terms(self):
-        after = self.gamma is not None and not self.logarithmic
+        after = self.gamma is not None and not self.logarithmic and self.folded is None
         return self.scale_terms(after)

@@ -1,6 +1,7 @@
 """What the fields of a norm may be, and the sentence for each that breaks its rule."""
 
 from hwnorm.fixed import OVERFLOWS, ROUNDINGS, is_integer
+from hwnorm.norms.turns import SOLVERS
 from hwnorm.targets import TARGETS
 
 
@@ -65,12 +66,12 @@ def _check_choices(design):
         ("rounding", design.rounding, ROUNDINGS),
         ("overflow", design.overflow, OVERFLOWS),
         ("target", design.target, tuple(TARGETS)),
+        ("solve", design.solver, (None, *SOLVERS)),
         ("rsqrt.method", design.rsqrt.method, design.all_methods()),
     ):
         if value not in choices:
-            raise ValueError(
-                f"{name} of {design.kind} must be one of {', '.join(choices)}, got {value!r}"
-            )
+            known = ", ".join(choice for choice in choices if choice is not None)
+            raise ValueError(f"{name} of {design.kind} must be one of {known}, got {value!r}")
 
 
 def _check_contents(design):

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 from math import ceil, log2, sqrt
+from typing import ClassVar
 
 from hwnorm.approx import ReciprocalRoot
 from hwnorm.fixed import Fixed
@@ -12,6 +13,29 @@ from hwnorm.ops import MULTIPLIER_BITS, const
 
 class ScalingNorm(Norm):
     """A norm ``y = element * scale * gamma + beta``, with ``scale = constant / sqrt(total)``."""
+
+    #: Whether `apply` leaves a constant gamma to `normalised`, see `folded`.
+    folds: ClassVar[bool] = False
+
+    @cached_property
+    def folded(self):
+        """The log2 of a constant gamma that the scale has in it; None: it is multiplied.
+
+        That is one power of two, positive, given for all elements, in ``store = "rom"``.
+        """
+        if not self.folds or self.gamma is None or self.gamma_init is None or self.store != "rom":
+            return None
+        offset = int(self.gamma_offset * 2.0**self.gamma.frac)
+        steps = {value + offset for value in self.gamma_init}
+        step = steps.pop()
+        if steps or step < 1 or step & step - 1:
+            return None
+        return step.bit_length() - 1 - self.gamma.frac
+
+    def load(self, name, value):
+        """What is stored; nothing of a gamma that is folded."""
+        folded = name == "gamma" and self.folded is not None
+        return {} if folded else super().load(name, value)
 
     def total_of(self, **totals):
         """The wire whose root is taken, from a row's totals: never zero."""
@@ -28,6 +52,8 @@ class ScalingNorm(Norm):
         """The largest ``|gamma + offset|`` that can be stored; 1 without gamma."""
         if self.gamma is None:
             return 1.0
+        if self.folded is not None:
+            return 2.0**self.folded
         ends = (v * self.gamma.lsb + self.gamma_offset for v in (self.gamma.lo, self.gamma.hi))
         return max(abs(v) for v in ends)
 
@@ -124,6 +150,8 @@ class ScalingNorm(Norm):
         """
         if not after:
             return self.y.frac
+        if self.folded is not None:
+            return self.y.frac + self.rsqrt.guard_bits
         frac = self.y.frac + self.rsqrt.guard_bits + max(0, ceil(log2(self.gain)))
         width = Fixed(0, self._unit_peak(frac), 0).width + 1
         # One bit too many for a hardware multiplier costs a second one, and buys little.
@@ -134,10 +162,10 @@ class ScalingNorm(Norm):
 
     def normalised(self, element, inv, after):
         """``element * inv`` rounded, and narrowed by the theorem that bounds it."""
-        frac = self.unit_frac(after)
-        scaled = element * inv
+        frac, fold = self.unit_frac(after), self.folded or 0
+        scaled = (element << fold if fold else element) * inv
         unit = scaled.round(frac, "nearest_up" if after else self.rounding)
-        top = ceil(self.peak * (1 + self.scale_error) * 2.0**frac) + 1
+        top = ceil(self.peak * (1 + self.scale_error) * 2.0 ** (frac + fold)) + 1
         return unit.within(-top, top).named("unit")
 
     @property
@@ -155,5 +183,7 @@ class ScalingNorm(Norm):
             "eps": self.eps_ulp * (1 + self.scale_error),
         }
         if after:
-            terms["rounding before gamma"] = 0.5 * lsb_ulp * self.gain
+            # What is folded into the scale is behind nothing, beta is added to it.
+            gain = self.gain if self.folded is None else 1.0
+            terms["rounding before gamma"] = 0.5 * lsb_ulp * gain
         return terms

@@ -27,7 +27,17 @@ from hwnorm.ops.arithmetic import (
     wire,
 )
 from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Cut, Step, Wire
-from hwnorm.ops.limits import Clamp, Column, Lookup, Outside, Round, ShiftRight, Within, Wrap
+from hwnorm.ops.limits import (
+    Clamp,
+    Column,
+    Lookup,
+    Outside,
+    Round,
+    ShiftRight,
+    Within,
+    Wrap,
+    read_columns,
+)
 from hwnorm.ops.words import Cat, LeadingZeros, Normalise, Slice, leading_zeros, take_bits
 
 #: The closed set. A new op needs a decision page (docs/decisions).
@@ -48,6 +58,7 @@ __all__ = [
     "const",
     "leading_zeros",
     "maximum",
+    "read_columns",
     "select",
     "take_bits",
     "wire",

@@ -254,12 +254,21 @@ class Mul(Wire):
             return Cost(adder_bits=max(len(self.digits) - 1, 0) * self.fmt.width)
         return Tiling.of(*self.args, target).cost
 
+    def products(self, target):
+        return (
+            0 if self.digits is not None else len(Tiling.of(*self.args, target, alone=False).pairs)
+        )
+
+    def shared_steps(self, target):
+        """The steps behind the products of a shared block."""
+        return Tiling.of(*self.args, target, alone=False).shared_steps(target)
+
     def ints(self, a, b):
         return a * b
 
     def rtl(self, m, a, b, cut=UNCUT):
         if self.digits is None:
-            return Tiling.of(*self.args, cut.target).rtl(a, b, cut)[0]
+            return Tiling.of(*self.args, cut.target, cut.alone).rtl(a, b, cut)[0]
         terms = [a << n if plus else -(a << n) for n, plus in self.digits]
         return bits.sum_in_levels(terms, cut)[0]
 

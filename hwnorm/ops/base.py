@@ -69,13 +69,24 @@ class Cut:
     target : Target
     pieces : int
         How many steps the op has.
+    alone : bool
+        Whether the op has multiplier blocks of its own.
     """
 
     target = GENERIC
     pieces = 1
+    alone = True
 
     def __call__(self, *values):
         return values
+
+    def multiply(self, pairs):
+        """The products of multiplier blocks, one for each pair of factors."""
+        return [a * b for a, b in pairs]
+
+    def read(self, m, lookup, index):
+        """The entry of a table, out of a memory of its own, a cycle behind its index."""
+        return ops.read_columns(m, [lookup.column], index)[0]
 
 
 UNCUT = Cut()
@@ -131,6 +142,10 @@ class Wire:
     def cost_on(self, target):
         """Resources of one instance: a `Cost`."""
         return Cost()
+
+    def products(self, target):
+        """How many products its hardware asks of a multiplier block that it shares."""
+        return 0
 
     @property
     def cost(self):

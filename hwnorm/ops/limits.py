@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 import numpy as np
-from amaranth.hdl import Mux
+from amaranth.hdl import Mux, unsigned
 from amaranth.lib.memory import Memory
 
 from hwnorm import bits
@@ -295,7 +295,11 @@ class Lookup(Wire):
         return min(self.fmt.lo, 0), max(self.fmt.hi, self.args[0].fmt.hi)
 
     def steps(self, target, budget_ns):
-        words, bits_ = len(self.column.values), self.fmt.width
+        return self.steps_in(target, budget_ns, len(self.column.values), self.fmt.width)
+
+    @staticmethod
+    def steps_in(target, budget_ns, words, bits_):
+        """The steps of a look-up in a memory of some shape, where other columns may lie too."""
         if not target.read_ns:
             return (Step(target.memory_ns, registered=True, own=True),)
         if not target.rom_in_block(words, bits_):
@@ -319,10 +323,29 @@ class Lookup(Wire):
         return np.array(self.column.values, dtype=index.dtype)[index.astype(np.int64)]
 
     def rtl(self, m, index, cut=UNCUT):
-        memory = Memory(
-            shape=bits.shape(self.fmt), depth=len(self.column.values), init=self.column.values
-        )
-        m.submodules += memory
-        port = memory.read_port()
-        m.d.comb += port.addr.eq(index)
-        return cut(port.data)[0] if cut.pieces == 2 else port.data
+        entry = cut.read(m, self, index)
+        return cut(entry)[0] if cut.pieces == 2 else entry
+
+
+def read_columns(m, columns, index, enable=1):
+    """The entries that one index points at, of columns side by side in one memory.
+
+    They come a cycle behind the index, and stay while `enable` is low.
+    """
+    depth, at = max(len(column.values) for column in columns), 0
+    words, places = [0] * depth, []
+    for column in columns:
+        width = column.fmt.width
+        for n, value in enumerate(column.values):
+            words[n] |= (value & (1 << width) - 1) << at
+        places.append(slice(at, at + width))
+        at += width
+    memory = Memory(shape=unsigned(at), depth=depth, init=words)
+    m.submodules += memory
+    port = memory.read_port()
+    m.d.comb += [port.addr.eq(index), port.en.eq(enable)]
+    entries = [port.data[place] for place in places]
+    return [
+        entry.as_signed() if column.fmt.signed else entry
+        for column, entry in zip(columns, entries, strict=True)
+    ]

@@ -39,8 +39,12 @@ class Tiling:
     first: bool = True
 
     @classmethod
-    def of(cls, a, b, target):
-        """The tiling of two wires, with as few blocks as possible."""
+    def of(cls, a, b, target, alone=True):
+        """The tiling of two wires, with as few blocks as possible.
+
+        Adders for what a block leaves over pay where the block is theirs `alone`: a shared one
+        multiplies once more for nothing.
+        """
         square, widths = a is b, (a.fmt.width, b.fmt.width)
         options = [(min(target.tile),) * 2] if square else [target.tile, target.tile[::-1]]
         sizes = min(options, key=lambda s: limb_count(a.fmt, s[0]) * limb_count(b.fmt, s[1]))
@@ -48,8 +52,8 @@ class Tiling:
         sizes = sizes[0] - 1, sizes[1] - 1
         for n in (0, 1):
             rows = widths[n] - sizes[n]
-            alone = (counts[n], counts[1 - n]) == ((2, 2) if square else (2, 1))
-            if alone and rows <= ROW_BITS:
+            slim = (counts[n], counts[1 - n]) == ((2, 2) if square else (2, 1))
+            if alone and slim and rows <= ROW_BITS:
                 return cls(widths, sizes, ((0, 0),), square, rows, n == 0)
         pairs = [(i, j) for i in range(counts[0]) for j in range(i if square else 0, counts[1])]
         return cls(widths, sizes, tuple(pairs), square)
@@ -84,6 +88,10 @@ class Tiling:
             block = (Step(max(target.multiplier_ns, ahead + row), registered=True),)
         return (*block, *(Step(target.add_ns(sum(self.widths))),) * self._levels)
 
+    def shared_steps(self, target):
+        """The steps behind the products, where they come out of a block that others use too."""
+        return (Step(0.0), *(Step(target.add_ns(sum(self.widths))),) * self._levels)
+
     def rtl(self, a, b, cut, held=(), after=0):
         """The hardware, up to the sum of the products.
 
@@ -108,10 +116,10 @@ class Tiling:
                 a, *rest = cut(a, *(() if self.square else (b,)), *held)
                 b, held = (a, rest) if self.square else (rest[0], rest[1:])
             one, other = bits.limbs(a, self.sizes[0]), bits.limbs(b, self.sizes[1])
+            products = cut.multiply([(one[i], other[j]) for i, j in self.pairs])
             terms = [
-                one[i] * other[j]
-                << i * self.sizes[0] + j * self.sizes[1] + (self.square and i != j)
-                for i, j in self.pairs
+                product << i * self.sizes[0] + j * self.sizes[1] + (self.square and i != j)
+                for product, (i, j) in zip(products, self.pairs, strict=True)
             ]
         if self._levels:
             moved = cut(*terms, *held)

@@ -131,5 +131,18 @@ class Normalise(Wire):
     def ints(self, a, zeros):
         return a << zeros
 
+    def rtl_in_turns(self, m, a, load, strides, name):
+        """Itself and its leading zeros, from a register that is shifted cycle by cycle.
+
+        See `hwnorm.bits.normalise_in_turns`; both are there ``turns(strides)`` cycles behind the
+        one after `load`.
+        """
+        return bits.normalise_in_turns(m, a, load, self.word_bits, strides, name)
+
+    def turns(self, strides):
+        """How many cycles that takes; None if ``a`` can be zero, which has no highest one."""
+        zeros = self.args[1]
+        return bits.turns(zeros.fmt.hi, strides) if self.args[0].fmt.lo > 0 else None
+
     def rtl(self, m, a, zeros, cut=UNCUT):
         return bits.shift_left(m, bits.extend(a, self.word_bits), zeros, self.word_bits, cut)

@@ -10,7 +10,7 @@ module edge_int8_768_tb;
   localparam ROWS = 16;
   localparam BEATS = 192;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 215;
+  localparam LATENCY = 236;
 
   reg aclk = 0;
   reg aresetn = 0;

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 192  # of a row
-LATENCY = 215  # cycles
+LATENCY = 236  # cycles
 PERIOD_PS = 5500
 PARAMETERS = ("gamma",)  # loaded first, each through a stream of its own
 

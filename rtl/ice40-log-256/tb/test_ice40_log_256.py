@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 256  # of a row
-LATENCY = 277  # cycles
+LATENCY = 299  # cycles
 PERIOD_PS = 25000
 PARAMETERS = ("gamma",)  # loaded first, each through a stream of its own
 

@@ -10,7 +10,7 @@ module llama_4096_tb;
   localparam ROWS = 3;
   localparam BEATS = 256;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 273;
+  localparam LATENCY = 303;
 
   reg aclk = 0;
   reg aresetn = 0;

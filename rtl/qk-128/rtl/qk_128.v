@@ -121,13 +121,13 @@ module qk_128(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready,
     .clear(clear),
     .framing_error(framing_error),
     .i__payload(i__payload),
-    .i__payload_175(i_gamma__payload),
+    .i__payload_177(i_gamma__payload),
     .i__ready(i__ready),
     .i__valid(s_axis_tvalid),
-    .i__valid_179(s_axis_gamma_tvalid),
+    .i__valid_181(s_axis_gamma_tvalid),
     .o__payload(o__payload),
     .o__valid(m_axis_tvalid),
-    .r_en_156(m_axis_tready),
+    .r_en_158(m_axis_tready),
     .rst(rst),
     .saturated(saturated)
   );
@@ -232,71 +232,74 @@ module qk_128(aresetn, s_axis_tdata, s_axis_tvalid, s_axis_tlast, m_axis_tready,
   assign s_axis_gamma_tready = aresetn;
 endmodule
 
-module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_175, saturated, framing_error, aclk);
+module qk_128_engine(i__valid, r_en_158, i__valid_181, clear, rst, i__ready, o__valid, o__payload, i__payload, i__payload_177, saturated, framing_error, aclk);
   reg wake_1;
   initial wake_1 = 0;
   wire n1;
   wire n10;
-  wire [3:0] n11;
-  wire [3:0] n12;
+  wire n11;
+  wire n12;
   wire n13;
   wire n14;
   wire n15;
-  wire n16;
-  wire n17;
+  wire [3:0] n16;
+  wire [3:0] n17;
   wire n18;
   wire n19;
   wire n2;
   wire n20;
   wire n21;
   wire n22;
-  wire [4:0] n23;
-  wire [4:0] n24;
-  wire [5:0] n25;
-  wire [3:0] n26;
+  wire n23;
+  wire n24;
+  wire n25;
+  wire n26;
   wire n27;
   wire n28;
   wire n29;
   wire n3;
-  wire n30;
-  wire n31;
-  wire n32;
+  wire [4:0] n30;
+  wire [4:0] n31;
+  wire [5:0] n32;
   wire [3:0] n33;
-  wire [3:0] n34;
+  wire n34;
   wire n35;
   wire n36;
   wire n37;
   wire n38;
   wire n39;
   wire n4;
-  wire n40;
-  wire n41;
-  reg [2:0] n42;
-  reg n43;
-  reg n44;
-  reg [2:0] n45;
-  reg [2:0] n46;
-  reg [2:0] n47;
-  reg n48;
-  reg n49;
+  wire [3:0] n40;
+  wire [3:0] n41;
+  wire n42;
+  wire n43;
+  wire n44;
+  wire n45;
+  wire n46;
+  wire n47;
+  wire n48;
+  reg [2:0] n49;
   wire n5;
   reg n50;
   reg n51;
-  reg n52;
-  reg [3:0] n53;
-  reg n54;
-  reg [2:0] n55;
-  reg [1:0] n56;
-  reg [1:0] n57;
-  reg [1:0] n58;
+  reg [2:0] n52;
+  reg [2:0] n53;
+  reg [2:0] n54;
+  reg n55;
+  reg [3:0] n56;
+  reg n57;
+  reg [2:0] n58;
   reg [1:0] n59;
   wire n6;
   reg [1:0] n60;
   reg [1:0] n61;
   reg [1:0] n62;
-  reg n63;
-  reg n64;
-  wire [255:0] n65;
+  reg [1:0] n63;
+  reg [1:0] n64;
+  reg [1:0] n65;
+  reg n66;
+  reg n67;
+  wire [255:0] n68;
   wire n7;
   wire n8;
   wire n9;
@@ -312,61 +315,61 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   output framing_error;
   reg framing_error;
   initial framing_error = 1'h0;
-  wire framing_error_201;
+  wire framing_error_199;
   wire [15:0] gamma_0;
-  wire [15:0] gamma_0_101;
+  wire [15:0] gamma_0_103;
   wire [15:0] gamma_1;
-  wire [15:0] gamma_1_103;
+  wire [15:0] gamma_1_105;
   wire [15:0] gamma_10;
-  wire [15:0] gamma_10_121;
+  wire [15:0] gamma_10_123;
   wire [15:0] gamma_11;
-  wire [15:0] gamma_11_123;
+  wire [15:0] gamma_11_125;
   wire [15:0] gamma_12;
-  wire [15:0] gamma_12_125;
+  wire [15:0] gamma_12_127;
   wire [15:0] gamma_13;
-  wire [15:0] gamma_13_127;
+  wire [15:0] gamma_13_129;
   wire [15:0] gamma_14;
-  wire [15:0] gamma_14_129;
+  wire [15:0] gamma_14_131;
   wire [15:0] gamma_15;
-  wire [15:0] gamma_15_131;
+  wire [15:0] gamma_15_133;
   wire [15:0] gamma_2;
-  wire [15:0] gamma_2_105;
+  wire [15:0] gamma_2_107;
   wire [15:0] gamma_3;
-  wire [15:0] gamma_3_107;
+  wire [15:0] gamma_3_109;
   wire [15:0] gamma_4;
-  wire [15:0] gamma_4_109;
+  wire [15:0] gamma_4_111;
   wire [15:0] gamma_5;
-  wire [15:0] gamma_5_111;
+  wire [15:0] gamma_5_113;
   wire [15:0] gamma_6;
-  wire [15:0] gamma_6_113;
+  wire [15:0] gamma_6_115;
   wire [15:0] gamma_7;
-  wire [15:0] gamma_7_115;
+  wire [15:0] gamma_7_117;
   wire [15:0] gamma_8;
-  wire [15:0] gamma_8_117;
+  wire [15:0] gamma_8_119;
   wire [15:0] gamma_9;
-  wire [15:0] gamma_9_119;
+  wire [15:0] gamma_9_121;
   input [256:0] i__payload;
   wire [256:0] i__payload;
-  input [256:0] i__payload_175;
-  wire [256:0] i__payload_175;
-  wire [255:0] i__payload_175_data;
-  wire [15:0] i__payload_175_data_0;
-  wire [15:0] i__payload_175_data_10;
-  wire [15:0] i__payload_175_data_11;
-  wire [15:0] i__payload_175_data_12;
-  wire [15:0] i__payload_175_data_13;
-  wire [15:0] i__payload_175_data_14;
-  wire [15:0] i__payload_175_data_15;
-  wire [15:0] i__payload_175_data_1;
-  wire [15:0] i__payload_175_data_2;
-  wire [15:0] i__payload_175_data_3;
-  wire [15:0] i__payload_175_data_4;
-  wire [15:0] i__payload_175_data_5;
-  wire [15:0] i__payload_175_data_6;
-  wire [15:0] i__payload_175_data_7;
-  wire [15:0] i__payload_175_data_8;
-  wire [15:0] i__payload_175_data_9;
-  wire i__payload_175_last;
+  input [256:0] i__payload_177;
+  wire [256:0] i__payload_177;
+  wire [255:0] i__payload_177_data;
+  wire [15:0] i__payload_177_data_0;
+  wire [15:0] i__payload_177_data_10;
+  wire [15:0] i__payload_177_data_11;
+  wire [15:0] i__payload_177_data_12;
+  wire [15:0] i__payload_177_data_13;
+  wire [15:0] i__payload_177_data_14;
+  wire [15:0] i__payload_177_data_15;
+  wire [15:0] i__payload_177_data_1;
+  wire [15:0] i__payload_177_data_2;
+  wire [15:0] i__payload_177_data_3;
+  wire [15:0] i__payload_177_data_4;
+  wire [15:0] i__payload_177_data_5;
+  wire [15:0] i__payload_177_data_6;
+  wire [15:0] i__payload_177_data_7;
+  wire [15:0] i__payload_177_data_8;
+  wire [15:0] i__payload_177_data_9;
+  wire i__payload_177_last;
   wire [255:0] i__payload_data;
   wire [15:0] i__payload_data_0;
   wire [15:0] i__payload_data_10;
@@ -387,11 +390,11 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   wire i__payload_last;
   output i__ready;
   wire i__ready;
-  wire i__ready_178;
+  wire i__ready_180;
   input i__valid;
   wire i__valid;
-  input i__valid_179;
-  wire i__valid_179;
+  input i__valid_181;
+  wire i__valid_181;
   reg [2:0] i_beat;
   initial i_beat = 3'h0;
   reg i_end;
@@ -423,9 +426,9 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   initial i_skip = 1'h0;
   wire i_take;
   wire [17:0] inv;
-  wire [17:0] inv_79;
+  wire [17:0] inv_81;
   wire [3:0] inv_exp;
-  wire [3:0] inv_exp_81;
+  wire [3:0] inv_exp_83;
   wire [30:0] lane0;
   wire [30:0] lane1;
   wire [30:0] lane10;
@@ -443,6 +446,9 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   wire [30:0] lane8;
   wire [30:0] lane9;
   wire limited;
+  reg mark_in;
+  initial mark_in = 1'h0;
+  wire mark_out;
   reg [2:0] marks_c1;
   initial marks_c1 = 3'h0;
   reg [2:0] marks_c2;
@@ -496,13 +502,13 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   reg [1:0] o_mark_c7;
   initial o_mark_c7 = 2'h0;
   wire [255:0] r_data;
-  wire [256:0] r_data_153;
-  wire [21:0] r_data_191;
+  wire [256:0] r_data_155;
+  wire [21:0] r_data_189;
   wire r_en;
-  input r_en_156;
-  wire r_en_156;
+  input r_en_158;
+  wire r_en_158;
   wire r_rdy;
-  wire r_rdy_155;
+  wire r_rdy_157;
   wire read;
   wire ready;
   input rst;
@@ -530,15 +536,7 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   initial scalars_c1 = 22'h000000;
   reg [21:0] scalars_c2;
   initial scalars_c2 = 22'h000000;
-  reg solved_c1;
-  initial solved_c1 = 1'h0;
-  reg solved_c2;
-  initial solved_c2 = 1'h0;
-  reg solved_c3;
-  initial solved_c3 = 1'h0;
-  reg solved_c4;
-  initial solved_c4 = 1'h0;
-  wire solved_c5;
+  wire summed_c1;
   wire [37:0] sumsq;
   wire [30:0] sumsq_0;
   wire [30:0] sumsq_1;
@@ -558,44 +556,43 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   wire [30:0] sumsq_9;
   wire [37:0] total;
   wire [255:0] w_data;
-  wire [256:0] w_data_133;
-  wire [21:0] w_data_67;
-  reg w_en;
-  initial w_en = 1'h0;
-  wire w_en_151;
+  wire [256:0] w_data_135;
+  wire [21:0] w_data_69;
+  wire w_en;
+  wire w_en_153;
   wire write;
   wire [15:0] x_0;
-  wire [15:0] x_0_82;
+  wire [15:0] x_0_84;
   wire [15:0] x_1;
-  wire [15:0] x_1_84;
+  wire [15:0] x_1_86;
   wire [15:0] x_10;
-  wire [15:0] x_10_93;
+  wire [15:0] x_10_95;
   wire [15:0] x_11;
-  wire [15:0] x_11_94;
+  wire [15:0] x_11_96;
   wire [15:0] x_12;
-  wire [15:0] x_12_95;
+  wire [15:0] x_12_97;
   wire [15:0] x_13;
-  wire [15:0] x_13_96;
+  wire [15:0] x_13_98;
   wire [15:0] x_14;
-  wire [15:0] x_14_97;
+  wire [15:0] x_14_99;
   wire [15:0] x_15;
-  wire [15:0] x_15_98;
+  wire [15:0] x_15_100;
   wire [15:0] x_2;
-  wire [15:0] x_2_85;
+  wire [15:0] x_2_87;
   wire [15:0] x_3;
-  wire [15:0] x_3_86;
+  wire [15:0] x_3_88;
   wire [15:0] x_4;
-  wire [15:0] x_4_87;
+  wire [15:0] x_4_89;
   wire [15:0] x_5;
-  wire [15:0] x_5_88;
+  wire [15:0] x_5_90;
   wire [15:0] x_6;
-  wire [15:0] x_6_89;
+  wire [15:0] x_6_91;
   wire [15:0] x_7;
-  wire [15:0] x_7_90;
+  wire [15:0] x_7_92;
   wire [15:0] x_8;
-  wire [15:0] x_8_91;
+  wire [15:0] x_8_93;
   wire [15:0] x_9;
-  wire [15:0] x_9_92;
+  wire [15:0] x_9_94;
   wire [15:0] y_0;
   wire [15:0] y_1;
   wire [15:0] y_10;
@@ -612,71 +609,73 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   wire [15:0] y_7;
   wire [15:0] y_8;
   wire [15:0] y_9;
-  assign n27 = o__valid & r_en_156;
-  assign n28 = ~ n27;
-  assign n29 = o_credit == 1'h1;
-  assign n30 = o_issue & n29;
-  assign n31 = o_broke | n30;
-  assign n32 = n28 & n31;
-  assign n33 = o_beat + 1'h1;
-  assign n34 = o_end ? 4'h0 : n33;
-  assign n35 = ~ clear;
-  assign n36 = saturated & n35;
-  assign n37 = n36 | limited;
-  assign n38 = ~ clear;
-  assign n39 = framing_error & n38;
-  assign n40 = | { framing_error_201, i_misframed };
-  assign n41 = n39 | n40;
+  assign n24 = i_end != i__payload[256];
+  assign n25 = i_skip | n24;
+  assign n26 = ~ i__payload[256];
+  assign n27 = n25 & n26;
+  assign n28 = o__valid & r_en_158;
+  assign n29 = n28 == o_issue;
+  assign n30 = o_credit - 1'h1;
+  assign n31 = o_credit + 1'h1;
+  assign n32 = o_issue ? { n30[4], n30 } : { 1'h0, n31 };
+  assign n33 = n29 ? o_credit : n32[3:0];
+  assign n34 = o__valid & r_en_158;
+  assign n35 = ~ n34;
+  assign n36 = o_credit == 1'h1;
+  assign n37 = o_issue & n36;
+  assign n38 = o_broke | n37;
+  assign n39 = n35 & n38;
+  assign n40 = o_beat + 1'h1;
+  assign n41 = o_end ? 4'h0 : n40;
+  assign n42 = ~ clear;
+  assign n43 = saturated & n42;
+  assign n44 = n43 | limited;
+  assign n45 = ~ clear;
+  assign n46 = framing_error & n45;
+  assign n47 = | { framing_error_199, i_misframed };
+  assign n48 = n46 | n47;
   always @(posedge aclk)
-    i_beat <= n42;
+    i_beat <= n49;
   always @(posedge aclk)
-    i_end <= n43;
+    i_end <= n50;
   always @(posedge aclk)
-    i_skip <= n44;
+    i_skip <= n51;
   always @(posedge aclk)
-    marks_c1 <= n45;
+    marks_c1 <= n52;
   always @(posedge aclk)
-    marks_c2 <= n46;
+    marks_c2 <= n53;
   always @(posedge aclk)
-    marks_c3 <= n47;
+    marks_c3 <= n54;
   always @(posedge aclk)
-    solved_c1 <= n48;
+    mark_in <= n55;
   always @(posedge aclk)
-    solved_c2 <= n49;
+    o_credit <= n56;
   always @(posedge aclk)
-    solved_c3 <= n50;
+    o_broke <= n57;
   always @(posedge aclk)
-    solved_c4 <= n51;
+    o_beat <= n58;
   always @(posedge aclk)
-    w_en <= n52;
-  always @(posedge aclk)
-    o_credit <= n53;
-  always @(posedge aclk)
-    o_broke <= n54;
-  always @(posedge aclk)
-    o_beat <= n55;
-  always @(posedge aclk)
-    scalars_c1 <= r_data_191;
+    scalars_c1 <= r_data_189;
   always @(posedge aclk)
     scalars_c2 <= scalars_c1;
   always @(posedge aclk)
-    o_mark_c1 <= n56;
+    o_mark_c1 <= n59;
   always @(posedge aclk)
-    o_mark_c2 <= n57;
+    o_mark_c2 <= n60;
   always @(posedge aclk)
-    o_mark_c3 <= n58;
+    o_mark_c3 <= n61;
   always @(posedge aclk)
-    o_mark_c4 <= n59;
+    o_mark_c4 <= n62;
   always @(posedge aclk)
-    o_mark_c5 <= n60;
+    o_mark_c5 <= n63;
   always @(posedge aclk)
-    o_mark_c6 <= n61;
+    o_mark_c6 <= n64;
   always @(posedge aclk)
-    o_mark_c7 <= n62;
+    o_mark_c7 <= n65;
   always @(posedge aclk)
-    saturated <= n63;
+    saturated <= n66;
   always @(posedge aclk)
-    framing_error <= n64;
+    framing_error <= n67;
   assign i__ready = ready | i_skip;
   assign n1 = i__valid & i__ready;
   assign n2 = ~ i_skip;
@@ -684,38 +683,35 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   assign n3 = i_end != i__payload[256];
   assign i_misframed = i_take & n3;
   assign n4 = i_take & i_end;
-  assign commit = n4 & i__payload[256];
-  assign n5 = ! i_beat;
-  assign n6 = i_take & i_end;
-  assign n7 = n6 & i__payload[256];
-  assign n8 = ~ o_broke;
-  assign o_issue = r_rdy & n8;
+  assign n5 = i_end != i__payload[256];
+  assign n6 = ~ n5;
+  assign commit = n4 & n6;
+  assign n7 = ! i_beat;
+  assign n8 = i_take & i_end;
+  assign n9 = i_end != i__payload[256];
+  assign n10 = ~ n9;
+  assign n11 = n8 & n10;
+  assign n12 = ~ o_broke;
+  assign o_issue = r_rdy & n12;
   assign o_end = o_beat == 3'h7;
   assign r_en = o_issue & o_end;
-  assign n9 = | { saturated_15, saturated_14, saturated_13, saturated_12, saturated_11, saturated_10, saturated_9, saturated_8, saturated_7, saturated_6, saturated_5, saturated_4, saturated_3, saturated_2, saturated_1, saturated_0 };
-  assign limited = o_mark_c7[0] & n9;
-  assign n10 = i_end | i__payload[256];
-  assign n11 = i_beat + 1'h1;
-  assign n12 = n10 ? 4'h0 : n11;
-  assign n13 = i_end | i__payload[256];
-  assign n14 = ~ n13;
-  assign n15 = i_beat == 3'h6;
-  assign n16 = n14 & n15;
-  assign n17 = i__valid & i__ready;
-  assign n18 = i_skip | i_end;
-  assign n19 = ~ i__payload[256];
-  assign n20 = n18 & n19;
-  assign n21 = o__valid & r_en_156;
-  assign n22 = n21 == o_issue;
-  assign n23 = o_credit - 1'h1;
-  assign n24 = o_credit + 1'h1;
-  assign n25 = o_issue ? { n23[4], n23 } : { 1'h0, n24 };
-  assign n26 = n22 ? o_credit : n25[3:0];
+  assign n13 = | { saturated_15, saturated_14, saturated_13, saturated_12, saturated_11, saturated_10, saturated_9, saturated_8, saturated_7, saturated_6, saturated_5, saturated_4, saturated_3, saturated_2, saturated_1, saturated_0 };
+  assign limited = o_mark_c7[0] & n13;
+  assign n14 = i_end != i__payload[256];
+  assign n15 = i_end | n14;
+  assign n16 = i_beat + 1'h1;
+  assign n17 = n15 ? 4'h0 : n16;
+  assign n18 = i_end != i__payload[256];
+  assign n19 = i_end | n18;
+  assign n20 = ~ n19;
+  assign n21 = i_beat == 3'h6;
+  assign n22 = n20 & n21;
+  assign n23 = i__valid & i__ready;
   qk_128_engine_apply apply (
     .aclk(aclk),
-    .port_2397_0(scalars_c2),
-    .port_2418_0(r_data),
-    .port_2661_0(n65),
+    .port_2400_0(scalars_c2),
+    .port_2421_0(r_data),
+    .port_2670_0(n68),
     .rst(rst),
     .saturated_0_c5(saturated_0),
     .saturated_10_c5(saturated_10),
@@ -752,25 +748,25 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   );
   qk_128_engine_fifo fifo (
     .aclk(aclk),
-    .port_2411_0(o_mark_c7),
-    .port_2620_0(y_0),
-    .port_2621_0(y_1),
-    .port_2622_0(y_2),
-    .port_2623_0(y_3),
-    .port_2624_0(y_4),
-    .port_2625_0(y_5),
-    .port_2626_0(y_6),
-    .port_2627_0(y_7),
-    .port_2628_0(y_8),
-    .port_2629_0(y_9),
-    .port_2630_0(y_10),
-    .port_2631_0(y_11),
-    .port_2632_0(y_12),
-    .port_2633_0(y_13),
-    .port_2634_0(y_14),
-    .port_2635_0(y_15),
+    .port_2414_0(o_mark_c7),
+    .port_2637_0(y_0),
+    .port_2638_0(y_1),
+    .port_2639_0(y_2),
+    .port_2640_0(y_3),
+    .port_2641_0(y_4),
+    .port_2642_0(y_5),
+    .port_2643_0(y_6),
+    .port_2644_0(y_7),
+    .port_2645_0(y_8),
+    .port_2646_0(y_9),
+    .port_2647_0(y_10),
+    .port_2648_0(y_11),
+    .port_2649_0(y_12),
+    .port_2650_0(y_13),
+    .port_2651_0(y_14),
+    .port_2652_0(y_15),
     .r_data(o__payload),
-    .r_en(r_en_156),
+    .r_en(r_en_158),
     .r_rdy(o__valid),
     .rst(rst)
   );
@@ -792,14 +788,14 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
     .mul1_7(lane7),
     .mul1_8(lane8),
     .mul1_9(lane9),
-    .port_2364_0(i__payload[255:0]),
+    .port_2375_0(i__payload[255:0]),
     .rst(rst)
   );
   qk_128_engine_queue queue (
     .aclk(aclk),
-    .port_2456_0(inv),
-    .port_2459_0(inv_exp),
-    .r_data(r_data_191),
+    .port_2471_0(inv),
+    .port_2473_0(inv_exp),
+    .r_data(r_data_189),
     .r_en(r_en),
     .r_rdy(r_rdy),
     .rst(rst),
@@ -823,7 +819,7 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
     .lane7(lane7),
     .lane8(lane8),
     .lane9(lane9),
-    .port_2379_0(marks_c3[1:0]),
+    .port_2390_0(marks_c3[1:0]),
     .rst(rst),
     .total(sumsq)
   );
@@ -842,195 +838,169 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
     .aclk(aclk),
     .inv_102(inv),
     .inv_exp_104(inv_exp),
+    .mark_in(mark_in),
+    .mark_out(w_en),
     .rst(rst),
     .sumsq(sumsq)
   );
   qk_128_engine_store_gamma store_gamma (
     .aclk(aclk),
-    .framing_error(framing_error_201),
-    .gamma_data(n65),
-    .i__payload(i__payload_175),
-    .i__valid(i__valid_179),
+    .framing_error(framing_error_199),
+    .gamma_data(n68),
+    .i__payload(i__payload_177),
+    .i__valid(i__valid_181),
     .port__addr(o_beat),
     .rst(rst)
   );
   always @* begin
     if (wake_1) begin end
-    n42 = i_beat;
+    n49 = i_beat;
     if (i_take) begin
-      n42 = n12[2:0];
+      n49 = n17[2:0];
     end
     if (rst) begin
-      n42 = 3'h0;
+      n49 = 3'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n43 = i_end;
+    n50 = i_end;
     if (i_take) begin
-      n43 = n16;
+      n50 = n22;
     end
-    if (rst) begin
-      n43 = 1'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n44 = i_skip;
-    if (n17) begin
-      n44 = n20;
-    end
-    if (rst) begin
-      n44 = 1'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n45 = { n7, n5, i_take };
-    if (rst) begin
-      n45 = 3'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n46 = marks_c1;
-    if (rst) begin
-      n46 = 3'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n47 = marks_c2;
-    if (rst) begin
-      n47 = 3'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n48 = marks_c3[2];
-    if (rst) begin
-      n48 = 1'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n49 = solved_c1;
-    if (rst) begin
-      n49 = 1'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n50 = solved_c2;
     if (rst) begin
       n50 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n51 = solved_c3;
+    n51 = i_skip;
+    if (n23) begin
+      n51 = n27;
+    end
     if (rst) begin
       n51 = 1'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n52 = solved_c4;
+    n52 = { n11, n7, i_take };
     if (rst) begin
-      n52 = 1'h0;
+      n52 = 3'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n53 = n26;
+    n53 = marks_c1;
     if (rst) begin
-      n53 = 4'h9;
+      n53 = 3'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n54 = n32;
+    n54 = marks_c2;
     if (rst) begin
-      n54 = 1'h0;
+      n54 = 3'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n55 = o_beat;
+    n55 = marks_c3[2];
+    if (rst) begin
+      n55 = 1'h0;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n56 = n33;
+    if (rst) begin
+      n56 = 4'h9;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n57 = n39;
+    if (rst) begin
+      n57 = 1'h0;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n58 = o_beat;
     if (o_issue) begin
-      n55 = n34[2:0];
+      n58 = n41[2:0];
     end
     if (rst) begin
-      n55 = 3'h0;
+      n58 = 3'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n56 = { o_end, o_issue };
-    if (rst) begin
-      n56 = 2'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n57 = o_mark_c1;
-    if (rst) begin
-      n57 = 2'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n58 = o_mark_c2;
-    if (rst) begin
-      n58 = 2'h0;
-    end
-  end
-  always @* begin
-    if (wake_1) begin end
-    n59 = o_mark_c3;
+    n59 = { o_end, o_issue };
     if (rst) begin
       n59 = 2'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n60 = o_mark_c4;
+    n60 = o_mark_c1;
     if (rst) begin
       n60 = 2'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n61 = o_mark_c5;
+    n61 = o_mark_c2;
     if (rst) begin
       n61 = 2'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n62 = o_mark_c6;
+    n62 = o_mark_c3;
     if (rst) begin
       n62 = 2'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n63 = n37;
+    n63 = o_mark_c4;
     if (rst) begin
-      n63 = 1'h0;
+      n63 = 2'h0;
     end
   end
   always @* begin
     if (wake_1) begin end
-    n64 = n41;
+    n64 = o_mark_c5;
     if (rst) begin
-      n64 = 1'h0;
+      n64 = 2'h0;
     end
   end
-  assign write = i_take;
+  always @* begin
+    if (wake_1) begin end
+    n65 = o_mark_c6;
+    if (rst) begin
+      n65 = 2'h0;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n66 = n44;
+    if (rst) begin
+      n66 = 1'h0;
+    end
+  end
+  always @* begin
+    if (wake_1) begin end
+    n67 = n48;
+    if (rst) begin
+      n67 = 1'h0;
+    end
+  end
   assign w_data = i__payload[255:0];
+  assign write = i_take;
   assign drop = i_misframed;
-  assign i_marks = { n7, n5, i_take };
+  assign i_marks = { n11, n7, i_take };
   assign x_0 = i__payload[15:0];
   assign x_1 = i__payload[31:16];
   assign x_2 = i__payload[47:32];
@@ -1047,6 +1017,7 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   assign x_13 = i__payload[223:208];
   assign x_14 = i__payload[239:224];
   assign x_15 = i__payload[255:240];
+  assign summed_c1 = mark_in;
   assign accept = marks_c3[0];
   assign first = marks_c3[1];
   assign total = sumsq;
@@ -1066,70 +1037,70 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   assign sumsq_13 = lane13;
   assign sumsq_14 = lane14;
   assign sumsq_15 = lane15;
-  assign w_data_67 = { inv_exp, inv };
-  assign solved_c5 = w_en;
+  assign w_data_69 = { inv_exp, inv };
+  assign mark_out = w_en;
   assign read = o_issue;
-  assign inv_79 = scalars_c2[17:0];
-  assign inv_exp_81 = scalars_c2[21:18];
-  assign x_0_82 = r_data[15:0];
-  assign x_1_84 = r_data[31:16];
-  assign x_2_85 = r_data[47:32];
-  assign x_3_86 = r_data[63:48];
-  assign x_4_87 = r_data[79:64];
-  assign x_5_88 = r_data[95:80];
-  assign x_6_89 = r_data[111:96];
-  assign x_7_90 = r_data[127:112];
-  assign x_8_91 = r_data[143:128];
-  assign x_9_92 = r_data[159:144];
-  assign x_10_93 = r_data[175:160];
-  assign x_11_94 = r_data[191:176];
-  assign x_12_95 = r_data[207:192];
-  assign x_13_96 = r_data[223:208];
-  assign x_14_97 = r_data[239:224];
-  assign x_15_98 = r_data[255:240];
+  assign inv_81 = scalars_c2[17:0];
+  assign inv_exp_83 = scalars_c2[21:18];
+  assign x_0_84 = r_data[15:0];
+  assign x_1_86 = r_data[31:16];
+  assign x_2_87 = r_data[47:32];
+  assign x_3_88 = r_data[63:48];
+  assign x_4_89 = r_data[79:64];
+  assign x_5_90 = r_data[95:80];
+  assign x_6_91 = r_data[111:96];
+  assign x_7_92 = r_data[127:112];
+  assign x_8_93 = r_data[143:128];
+  assign x_9_94 = r_data[159:144];
+  assign x_10_95 = r_data[175:160];
+  assign x_11_96 = r_data[191:176];
+  assign x_12_97 = r_data[207:192];
+  assign x_13_98 = r_data[223:208];
+  assign x_14_99 = r_data[239:224];
+  assign x_15_100 = r_data[255:240];
   assign beat = o_beat;
-  assign gamma_0 = n65[15:0];
-  assign gamma_0_101 = n65[15:0];
-  assign gamma_1 = n65[31:16];
-  assign gamma_1_103 = n65[31:16];
-  assign gamma_2 = n65[47:32];
-  assign gamma_2_105 = n65[47:32];
-  assign gamma_3 = n65[63:48];
-  assign gamma_3_107 = n65[63:48];
-  assign gamma_4 = n65[79:64];
-  assign gamma_4_109 = n65[79:64];
-  assign gamma_5 = n65[95:80];
-  assign gamma_5_111 = n65[95:80];
-  assign gamma_6 = n65[111:96];
-  assign gamma_6_113 = n65[111:96];
-  assign gamma_7 = n65[127:112];
-  assign gamma_7_115 = n65[127:112];
-  assign gamma_8 = n65[143:128];
-  assign gamma_8_117 = n65[143:128];
-  assign gamma_9 = n65[159:144];
-  assign gamma_9_119 = n65[159:144];
-  assign gamma_10 = n65[175:160];
-  assign gamma_10_121 = n65[175:160];
-  assign gamma_11 = n65[191:176];
-  assign gamma_11_123 = n65[191:176];
-  assign gamma_12 = n65[207:192];
-  assign gamma_12_125 = n65[207:192];
-  assign gamma_13 = n65[223:208];
-  assign gamma_13_127 = n65[223:208];
-  assign gamma_14 = n65[239:224];
-  assign gamma_14_129 = n65[239:224];
-  assign gamma_15 = n65[255:240];
-  assign gamma_15_131 = n65[255:240];
+  assign gamma_0 = n68[15:0];
+  assign gamma_0_103 = n68[15:0];
+  assign gamma_1 = n68[31:16];
+  assign gamma_1_105 = n68[31:16];
+  assign gamma_2 = n68[47:32];
+  assign gamma_2_107 = n68[47:32];
+  assign gamma_3 = n68[63:48];
+  assign gamma_3_109 = n68[63:48];
+  assign gamma_4 = n68[79:64];
+  assign gamma_4_111 = n68[79:64];
+  assign gamma_5 = n68[95:80];
+  assign gamma_5_113 = n68[95:80];
+  assign gamma_6 = n68[111:96];
+  assign gamma_6_115 = n68[111:96];
+  assign gamma_7 = n68[127:112];
+  assign gamma_7_117 = n68[127:112];
+  assign gamma_8 = n68[143:128];
+  assign gamma_8_119 = n68[143:128];
+  assign gamma_9 = n68[159:144];
+  assign gamma_9_121 = n68[159:144];
+  assign gamma_10 = n68[175:160];
+  assign gamma_10_123 = n68[175:160];
+  assign gamma_11 = n68[191:176];
+  assign gamma_11_125 = n68[191:176];
+  assign gamma_12 = n68[207:192];
+  assign gamma_12_127 = n68[207:192];
+  assign gamma_13 = n68[223:208];
+  assign gamma_13_129 = n68[223:208];
+  assign gamma_14 = n68[239:224];
+  assign gamma_14_131 = n68[239:224];
+  assign gamma_15 = n68[255:240];
+  assign gamma_15_133 = n68[255:240];
   assign o_mark = { o_end, o_issue };
-  assign w_data_133 = { o_mark_c7[1], y_15, y_14, y_13, y_12, y_11, y_10, y_9, y_8, y_7, y_6, y_5, y_4, y_3, y_2, y_1, y_0 };
-  assign w_en_151 = o_mark_c7[0];
-  assign r_data_153 = o__payload;
-  assign r_rdy_155 = o__valid;
-  assign o__ready = r_en_156;
-  assign i_gamma__payload = i__payload_175;
+  assign w_data_135 = { o_mark_c7[1], y_15, y_14, y_13, y_12, y_11, y_10, y_9, y_8, y_7, y_6, y_5, y_4, y_3, y_2, y_1, y_0 };
+  assign w_en_153 = o_mark_c7[0];
+  assign r_data_155 = o__payload;
+  assign r_rdy_157 = o__valid;
+  assign o__ready = r_en_158;
+  assign i_gamma__payload = i__payload_177;
   assign i_gamma__ready = 1'h1;
-  assign i__ready_178 = 1'h1;
-  assign i_gamma__valid = i__valid_179;
+  assign i__ready_180 = 1'h1;
+  assign i_gamma__valid = i__valid_181;
   assign i__payload_data = i__payload[255:0];
   assign i__payload_data_0 = i__payload[15:0];
   assign i__payload_data_1 = i__payload[31:16];
@@ -1166,46 +1137,46 @@ module qk_128_engine(i__valid, r_en_156, i__valid_179, clear, rst, i__ready, o__
   assign o__payload_data_14 = o__payload[239:224];
   assign o__payload_data_15 = o__payload[255:240];
   assign o__payload_last = o__payload[256];
-  assign i__payload_175_data = i__payload_175[255:0];
-  assign i__payload_175_data_0 = i__payload_175[15:0];
-  assign i__payload_175_data_1 = i__payload_175[31:16];
-  assign i__payload_175_data_2 = i__payload_175[47:32];
-  assign i__payload_175_data_3 = i__payload_175[63:48];
-  assign i__payload_175_data_4 = i__payload_175[79:64];
-  assign i__payload_175_data_5 = i__payload_175[95:80];
-  assign i__payload_175_data_6 = i__payload_175[111:96];
-  assign i__payload_175_data_7 = i__payload_175[127:112];
-  assign i__payload_175_data_8 = i__payload_175[143:128];
-  assign i__payload_175_data_9 = i__payload_175[159:144];
-  assign i__payload_175_data_10 = i__payload_175[175:160];
-  assign i__payload_175_data_11 = i__payload_175[191:176];
-  assign i__payload_175_data_12 = i__payload_175[207:192];
-  assign i__payload_175_data_13 = i__payload_175[223:208];
-  assign i__payload_175_data_14 = i__payload_175[239:224];
-  assign i__payload_175_data_15 = i__payload_175[255:240];
-  assign i__payload_175_last = i__payload_175[256];
-  assign i_gamma__payload_data = i__payload_175[255:0];
-  assign i_gamma__payload_data_0 = i__payload_175[15:0];
-  assign i_gamma__payload_data_1 = i__payload_175[31:16];
-  assign i_gamma__payload_data_2 = i__payload_175[47:32];
-  assign i_gamma__payload_data_3 = i__payload_175[63:48];
-  assign i_gamma__payload_data_4 = i__payload_175[79:64];
-  assign i_gamma__payload_data_5 = i__payload_175[95:80];
-  assign i_gamma__payload_data_6 = i__payload_175[111:96];
-  assign i_gamma__payload_data_7 = i__payload_175[127:112];
-  assign i_gamma__payload_data_8 = i__payload_175[143:128];
-  assign i_gamma__payload_data_9 = i__payload_175[159:144];
-  assign i_gamma__payload_data_10 = i__payload_175[175:160];
-  assign i_gamma__payload_data_11 = i__payload_175[191:176];
-  assign i_gamma__payload_data_12 = i__payload_175[207:192];
-  assign i_gamma__payload_data_13 = i__payload_175[223:208];
-  assign i_gamma__payload_data_14 = i__payload_175[239:224];
-  assign i_gamma__payload_data_15 = i__payload_175[255:240];
-  assign i_gamma__payload_last = i__payload_175[256];
+  assign i__payload_177_data = i__payload_177[255:0];
+  assign i__payload_177_data_0 = i__payload_177[15:0];
+  assign i__payload_177_data_1 = i__payload_177[31:16];
+  assign i__payload_177_data_2 = i__payload_177[47:32];
+  assign i__payload_177_data_3 = i__payload_177[63:48];
+  assign i__payload_177_data_4 = i__payload_177[79:64];
+  assign i__payload_177_data_5 = i__payload_177[95:80];
+  assign i__payload_177_data_6 = i__payload_177[111:96];
+  assign i__payload_177_data_7 = i__payload_177[127:112];
+  assign i__payload_177_data_8 = i__payload_177[143:128];
+  assign i__payload_177_data_9 = i__payload_177[159:144];
+  assign i__payload_177_data_10 = i__payload_177[175:160];
+  assign i__payload_177_data_11 = i__payload_177[191:176];
+  assign i__payload_177_data_12 = i__payload_177[207:192];
+  assign i__payload_177_data_13 = i__payload_177[223:208];
+  assign i__payload_177_data_14 = i__payload_177[239:224];
+  assign i__payload_177_data_15 = i__payload_177[255:240];
+  assign i__payload_177_last = i__payload_177[256];
+  assign i_gamma__payload_data = i__payload_177[255:0];
+  assign i_gamma__payload_data_0 = i__payload_177[15:0];
+  assign i_gamma__payload_data_1 = i__payload_177[31:16];
+  assign i_gamma__payload_data_2 = i__payload_177[47:32];
+  assign i_gamma__payload_data_3 = i__payload_177[63:48];
+  assign i_gamma__payload_data_4 = i__payload_177[79:64];
+  assign i_gamma__payload_data_5 = i__payload_177[95:80];
+  assign i_gamma__payload_data_6 = i__payload_177[111:96];
+  assign i_gamma__payload_data_7 = i__payload_177[127:112];
+  assign i_gamma__payload_data_8 = i__payload_177[143:128];
+  assign i_gamma__payload_data_9 = i__payload_177[159:144];
+  assign i_gamma__payload_data_10 = i__payload_177[175:160];
+  assign i_gamma__payload_data_11 = i__payload_177[191:176];
+  assign i_gamma__payload_data_12 = i__payload_177[207:192];
+  assign i_gamma__payload_data_13 = i__payload_177[223:208];
+  assign i_gamma__payload_data_14 = i__payload_177[239:224];
+  assign i_gamma__payload_data_15 = i__payload_177[255:240];
+  assign i_gamma__payload_last = i__payload_177[256];
 endmodule
 
-module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, y_8_c5, y_9_c5, y_10_c5, y_11_c5, y_12_c5, y_13_c5, y_14_c5, y_15_c5, saturated_0_c5, saturated_1_c5
-, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, saturated_8_c5, saturated_9_c5, saturated_10_c5, saturated_11_c5, saturated_12_c5, saturated_13_c5, saturated_14_c5, saturated_15_c5, port_2661_0, aclk);
+module qk_128_engine_apply(rst, port_2400_0, port_2421_0, y_0_c5, y_1_c5, y_2_c5, y_3_c5, y_4_c5, y_5_c5, y_6_c5, y_7_c5, y_8_c5, y_9_c5, y_10_c5, y_11_c5, y_12_c5, y_13_c5, y_14_c5, y_15_c5, saturated_0_c5, saturated_1_c5
+, saturated_2_c5, saturated_3_c5, saturated_4_c5, saturated_5_c5, saturated_6_c5, saturated_7_c5, saturated_8_c5, saturated_9_c5, saturated_10_c5, saturated_11_c5, saturated_12_c5, saturated_13_c5, saturated_14_c5, saturated_15_c5, port_2670_0, aclk);
   wire [33:0] n1;
   wire [34:0] n10;
   wire [16:0] n100;
@@ -2396,12 +2367,12 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   initial mul7_9_s1_0_1 = 49'h0000000000000;
   reg [50:0] mul7_9_s1_0_2;
   initial mul7_9_s1_0_2 = 51'h0000000000000;
-  input [21:0] port_2397_0;
-  wire [21:0] port_2397_0;
-  input [255:0] port_2418_0;
-  wire [255:0] port_2418_0;
-  input [255:0] port_2661_0;
-  wire [255:0] port_2661_0;
+  input [21:0] port_2400_0;
+  wire [21:0] port_2400_0;
+  input [255:0] port_2421_0;
+  wire [255:0] port_2421_0;
+  input [255:0] port_2670_0;
+  wire [255:0] port_2670_0;
   wire [34:0] product_0;
   reg [34:0] product_0_s1_0_0;
   initial product_0_s1_0_0 = 35'h000000000;
@@ -3357,73 +3328,73 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     product_0_s1_0_0 <= n2;
   always @(posedge aclk)
-    product_0_s1_0_1 <= port_2418_0[15:0];
+    product_0_s1_0_1 <= port_2421_0[15:0];
   always @(posedge aclk)
     product_1_s1_0_0 <= n4;
   always @(posedge aclk)
-    product_1_s1_0_1 <= port_2418_0[31:16];
+    product_1_s1_0_1 <= port_2421_0[31:16];
   always @(posedge aclk)
     product_2_s1_0_0 <= n6;
   always @(posedge aclk)
-    product_2_s1_0_1 <= port_2418_0[47:32];
+    product_2_s1_0_1 <= port_2421_0[47:32];
   always @(posedge aclk)
     product_3_s1_0_0 <= n8;
   always @(posedge aclk)
-    product_3_s1_0_1 <= port_2418_0[63:48];
+    product_3_s1_0_1 <= port_2421_0[63:48];
   always @(posedge aclk)
     product_4_s1_0_0 <= n10;
   always @(posedge aclk)
-    product_4_s1_0_1 <= port_2418_0[79:64];
+    product_4_s1_0_1 <= port_2421_0[79:64];
   always @(posedge aclk)
     product_5_s1_0_0 <= n12;
   always @(posedge aclk)
-    product_5_s1_0_1 <= port_2418_0[95:80];
+    product_5_s1_0_1 <= port_2421_0[95:80];
   always @(posedge aclk)
     product_6_s1_0_0 <= n14;
   always @(posedge aclk)
-    product_6_s1_0_1 <= port_2418_0[111:96];
+    product_6_s1_0_1 <= port_2421_0[111:96];
   always @(posedge aclk)
     product_7_s1_0_0 <= n16;
   always @(posedge aclk)
-    product_7_s1_0_1 <= port_2418_0[127:112];
+    product_7_s1_0_1 <= port_2421_0[127:112];
   always @(posedge aclk)
     product_8_s1_0_0 <= n18;
   always @(posedge aclk)
-    product_8_s1_0_1 <= port_2418_0[143:128];
+    product_8_s1_0_1 <= port_2421_0[143:128];
   always @(posedge aclk)
     product_9_s1_0_0 <= n20;
   always @(posedge aclk)
-    product_9_s1_0_1 <= port_2418_0[159:144];
+    product_9_s1_0_1 <= port_2421_0[159:144];
   always @(posedge aclk)
     product_10_s1_0_0 <= n22;
   always @(posedge aclk)
-    product_10_s1_0_1 <= port_2418_0[175:160];
+    product_10_s1_0_1 <= port_2421_0[175:160];
   always @(posedge aclk)
     product_11_s1_0_0 <= n24;
   always @(posedge aclk)
-    product_11_s1_0_1 <= port_2418_0[191:176];
+    product_11_s1_0_1 <= port_2421_0[191:176];
   always @(posedge aclk)
     product_12_s1_0_0 <= n26;
   always @(posedge aclk)
-    product_12_s1_0_1 <= port_2418_0[207:192];
+    product_12_s1_0_1 <= port_2421_0[207:192];
   always @(posedge aclk)
     product_13_s1_0_0 <= n28;
   always @(posedge aclk)
-    product_13_s1_0_1 <= port_2418_0[223:208];
+    product_13_s1_0_1 <= port_2421_0[223:208];
   always @(posedge aclk)
     product_14_s1_0_0 <= n30;
   always @(posedge aclk)
-    product_14_s1_0_1 <= port_2418_0[239:224];
+    product_14_s1_0_1 <= port_2421_0[239:224];
   always @(posedge aclk)
     product_15_s1_0_0 <= n32;
   always @(posedge aclk)
-    product_15_s1_0_1 <= port_2418_0[255:240];
+    product_15_s1_0_1 <= port_2421_0[255:240];
   always @(posedge aclk)
-    inv_exp_c1 <= port_2397_0[21:18];
+    inv_exp_c1 <= port_2400_0[21:18];
   always @(posedge aclk)
     unit_0_c2 <= n256[19:0];
   always @(posedge aclk)
-    gamma_0_c1 <= port_2661_0[15:0];
+    gamma_0_c1 <= port_2670_0[15:0];
   always @(posedge aclk)
     gamma_0_c2 <= gamma_0_c1;
   always @(posedge aclk)
@@ -3435,7 +3406,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_1_c2 <= n272[19:0];
   always @(posedge aclk)
-    gamma_1_c1 <= port_2661_0[31:16];
+    gamma_1_c1 <= port_2670_0[31:16];
   always @(posedge aclk)
     gamma_1_c2 <= gamma_1_c1;
   always @(posedge aclk)
@@ -3447,7 +3418,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_2_c2 <= n288[19:0];
   always @(posedge aclk)
-    gamma_2_c1 <= port_2661_0[47:32];
+    gamma_2_c1 <= port_2670_0[47:32];
   always @(posedge aclk)
     gamma_2_c2 <= gamma_2_c1;
   always @(posedge aclk)
@@ -3459,7 +3430,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_3_c2 <= n304[19:0];
   always @(posedge aclk)
-    gamma_3_c1 <= port_2661_0[63:48];
+    gamma_3_c1 <= port_2670_0[63:48];
   always @(posedge aclk)
     gamma_3_c2 <= gamma_3_c1;
   always @(posedge aclk)
@@ -3471,7 +3442,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_4_c2 <= n320[19:0];
   always @(posedge aclk)
-    gamma_4_c1 <= port_2661_0[79:64];
+    gamma_4_c1 <= port_2670_0[79:64];
   always @(posedge aclk)
     gamma_4_c2 <= gamma_4_c1;
   always @(posedge aclk)
@@ -3483,7 +3454,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_5_c2 <= n336[19:0];
   always @(posedge aclk)
-    gamma_5_c1 <= port_2661_0[95:80];
+    gamma_5_c1 <= port_2670_0[95:80];
   always @(posedge aclk)
     gamma_5_c2 <= gamma_5_c1;
   always @(posedge aclk)
@@ -3495,7 +3466,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_6_c2 <= n352[19:0];
   always @(posedge aclk)
-    gamma_6_c1 <= port_2661_0[111:96];
+    gamma_6_c1 <= port_2670_0[111:96];
   always @(posedge aclk)
     gamma_6_c2 <= gamma_6_c1;
   always @(posedge aclk)
@@ -3507,7 +3478,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_7_c2 <= n368[19:0];
   always @(posedge aclk)
-    gamma_7_c1 <= port_2661_0[127:112];
+    gamma_7_c1 <= port_2670_0[127:112];
   always @(posedge aclk)
     gamma_7_c2 <= gamma_7_c1;
   always @(posedge aclk)
@@ -3519,7 +3490,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_8_c2 <= n384[19:0];
   always @(posedge aclk)
-    gamma_8_c1 <= port_2661_0[143:128];
+    gamma_8_c1 <= port_2670_0[143:128];
   always @(posedge aclk)
     gamma_8_c2 <= gamma_8_c1;
   always @(posedge aclk)
@@ -3531,7 +3502,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_9_c2 <= n400[19:0];
   always @(posedge aclk)
-    gamma_9_c1 <= port_2661_0[159:144];
+    gamma_9_c1 <= port_2670_0[159:144];
   always @(posedge aclk)
     gamma_9_c2 <= gamma_9_c1;
   always @(posedge aclk)
@@ -3543,7 +3514,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_10_c2 <= n416[19:0];
   always @(posedge aclk)
-    gamma_10_c1 <= port_2661_0[175:160];
+    gamma_10_c1 <= port_2670_0[175:160];
   always @(posedge aclk)
     gamma_10_c2 <= gamma_10_c1;
   always @(posedge aclk)
@@ -3555,7 +3526,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_11_c2 <= n432[19:0];
   always @(posedge aclk)
-    gamma_11_c1 <= port_2661_0[191:176];
+    gamma_11_c1 <= port_2670_0[191:176];
   always @(posedge aclk)
     gamma_11_c2 <= gamma_11_c1;
   always @(posedge aclk)
@@ -3567,7 +3538,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_12_c2 <= n448[19:0];
   always @(posedge aclk)
-    gamma_12_c1 <= port_2661_0[207:192];
+    gamma_12_c1 <= port_2670_0[207:192];
   always @(posedge aclk)
     gamma_12_c2 <= gamma_12_c1;
   always @(posedge aclk)
@@ -3579,7 +3550,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_13_c2 <= n464[19:0];
   always @(posedge aclk)
-    gamma_13_c1 <= port_2661_0[223:208];
+    gamma_13_c1 <= port_2670_0[223:208];
   always @(posedge aclk)
     gamma_13_c2 <= gamma_13_c1;
   always @(posedge aclk)
@@ -3591,7 +3562,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_14_c2 <= n480[19:0];
   always @(posedge aclk)
-    gamma_14_c1 <= port_2661_0[239:224];
+    gamma_14_c1 <= port_2670_0[239:224];
   always @(posedge aclk)
     gamma_14_c2 <= gamma_14_c1;
   always @(posedge aclk)
@@ -3603,7 +3574,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   always @(posedge aclk)
     unit_15_c2 <= n496[19:0];
   always @(posedge aclk)
-    gamma_15_c1 <= port_2661_0[255:240];
+    gamma_15_c1 <= port_2670_0[255:240];
   always @(posedge aclk)
     gamma_15_c2 <= gamma_15_c1;
   always @(posedge aclk)
@@ -3708,22 +3679,22 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
     saturated_14_c5 <= saturated_14;
   always @(posedge aclk)
     saturated_15_c5 <= saturated_15;
-  assign n1 = $signed(port_2418_0[15:0]) * $signed(port_2397_0[17:0]);
-  assign n3 = $signed(port_2418_0[31:16]) * $signed(port_2397_0[17:0]);
-  assign n5 = $signed(port_2418_0[47:32]) * $signed(port_2397_0[17:0]);
-  assign n7 = $signed(port_2418_0[63:48]) * $signed(port_2397_0[17:0]);
-  assign n9 = $signed(port_2418_0[79:64]) * $signed(port_2397_0[17:0]);
-  assign n11 = $signed(port_2418_0[95:80]) * $signed(port_2397_0[17:0]);
-  assign n13 = $signed(port_2418_0[111:96]) * $signed(port_2397_0[17:0]);
-  assign n15 = $signed(port_2418_0[127:112]) * $signed(port_2397_0[17:0]);
-  assign n17 = $signed(port_2418_0[143:128]) * $signed(port_2397_0[17:0]);
-  assign n19 = $signed(port_2418_0[159:144]) * $signed(port_2397_0[17:0]);
-  assign n21 = $signed(port_2418_0[175:160]) * $signed(port_2397_0[17:0]);
-  assign n23 = $signed(port_2418_0[191:176]) * $signed(port_2397_0[17:0]);
-  assign n25 = $signed(port_2418_0[207:192]) * $signed(port_2397_0[17:0]);
-  assign n27 = $signed(port_2418_0[223:208]) * $signed(port_2397_0[17:0]);
-  assign n29 = $signed(port_2418_0[239:224]) * $signed(port_2397_0[17:0]);
-  assign n31 = $signed(port_2418_0[255:240]) * $signed(port_2397_0[17:0]);
+  assign n1 = $signed(port_2421_0[15:0]) * $signed(port_2400_0[17:0]);
+  assign n3 = $signed(port_2421_0[31:16]) * $signed(port_2400_0[17:0]);
+  assign n5 = $signed(port_2421_0[47:32]) * $signed(port_2400_0[17:0]);
+  assign n7 = $signed(port_2421_0[63:48]) * $signed(port_2400_0[17:0]);
+  assign n9 = $signed(port_2421_0[79:64]) * $signed(port_2400_0[17:0]);
+  assign n11 = $signed(port_2421_0[95:80]) * $signed(port_2400_0[17:0]);
+  assign n13 = $signed(port_2421_0[111:96]) * $signed(port_2400_0[17:0]);
+  assign n15 = $signed(port_2421_0[127:112]) * $signed(port_2400_0[17:0]);
+  assign n17 = $signed(port_2421_0[143:128]) * $signed(port_2400_0[17:0]);
+  assign n19 = $signed(port_2421_0[159:144]) * $signed(port_2400_0[17:0]);
+  assign n21 = $signed(port_2421_0[175:160]) * $signed(port_2400_0[17:0]);
+  assign n23 = $signed(port_2421_0[191:176]) * $signed(port_2400_0[17:0]);
+  assign n25 = $signed(port_2421_0[207:192]) * $signed(port_2400_0[17:0]);
+  assign n27 = $signed(port_2421_0[223:208]) * $signed(port_2400_0[17:0]);
+  assign n29 = $signed(port_2421_0[239:224]) * $signed(port_2400_0[17:0]);
+  assign n31 = $signed(port_2421_0[255:240]) * $signed(port_2400_0[17:0]);
   assign n33 = $signed({ 1'h0, unit_0_c2[16:0] }) * $signed(gamma_0_c2);
   assign n35 = unit_0_c2[17] ? n34 : 17'h00000;
   assign n37 = unit_0_c2[18] ? n36 : 17'h00000;
@@ -3798,56 +3769,56 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   assign n163 = - $signed(n162);
   assign n165 = $signed({ 1'h0, unit_12_c2[16:0] }) * $signed(gamma_12_c2);
   assign n167 = unit_12_c2[17] ? n166 : 17'h00000;
-  assign x_0 = port_2418_0[15:0];
-  assign inv = port_2397_0[17:0];
-  assign x_1 = port_2418_0[31:16];
-  assign x_2 = port_2418_0[47:32];
-  assign x_3 = port_2418_0[63:48];
-  assign x_4 = port_2418_0[79:64];
-  assign x_5 = port_2418_0[95:80];
-  assign x_6 = port_2418_0[111:96];
-  assign x_7 = port_2418_0[127:112];
-  assign x_8 = port_2418_0[143:128];
-  assign x_9 = port_2418_0[159:144];
-  assign x_10 = port_2418_0[175:160];
-  assign x_11 = port_2418_0[191:176];
-  assign x_12 = port_2418_0[207:192];
-  assign x_13 = port_2418_0[223:208];
-  assign x_14 = port_2418_0[239:224];
-  assign x_15 = port_2418_0[255:240];
-  assign inv_exp = port_2397_0[21:18];
+  assign x_0 = port_2421_0[15:0];
+  assign inv = port_2400_0[17:0];
+  assign x_1 = port_2421_0[31:16];
+  assign x_2 = port_2421_0[47:32];
+  assign x_3 = port_2421_0[63:48];
+  assign x_4 = port_2421_0[79:64];
+  assign x_5 = port_2421_0[95:80];
+  assign x_6 = port_2421_0[111:96];
+  assign x_7 = port_2421_0[127:112];
+  assign x_8 = port_2421_0[143:128];
+  assign x_9 = port_2421_0[159:144];
+  assign x_10 = port_2421_0[175:160];
+  assign x_11 = port_2421_0[191:176];
+  assign x_12 = port_2421_0[207:192];
+  assign x_13 = port_2421_0[223:208];
+  assign x_14 = port_2421_0[239:224];
+  assign x_15 = port_2421_0[255:240];
+  assign inv_exp = port_2400_0[21:18];
   assign unit_0 = n256[19:0];
-  assign gamma_0 = port_2661_0[15:0];
+  assign gamma_0 = port_2670_0[15:0];
   assign unit_1 = n272[19:0];
-  assign gamma_1 = port_2661_0[31:16];
+  assign gamma_1 = port_2670_0[31:16];
   assign unit_2 = n288[19:0];
-  assign gamma_2 = port_2661_0[47:32];
+  assign gamma_2 = port_2670_0[47:32];
   assign unit_3 = n304[19:0];
-  assign gamma_3 = port_2661_0[63:48];
+  assign gamma_3 = port_2670_0[63:48];
   assign unit_4 = n320[19:0];
-  assign gamma_4 = port_2661_0[79:64];
+  assign gamma_4 = port_2670_0[79:64];
   assign unit_5 = n336[19:0];
-  assign gamma_5 = port_2661_0[95:80];
+  assign gamma_5 = port_2670_0[95:80];
   assign unit_6 = n352[19:0];
-  assign gamma_6 = port_2661_0[111:96];
+  assign gamma_6 = port_2670_0[111:96];
   assign unit_7 = n368[19:0];
-  assign gamma_7 = port_2661_0[127:112];
+  assign gamma_7 = port_2670_0[127:112];
   assign unit_8 = n384[19:0];
-  assign gamma_8 = port_2661_0[143:128];
+  assign gamma_8 = port_2670_0[143:128];
   assign unit_9 = n400[19:0];
-  assign gamma_9 = port_2661_0[159:144];
+  assign gamma_9 = port_2670_0[159:144];
   assign unit_10 = n416[19:0];
-  assign gamma_10 = port_2661_0[175:160];
+  assign gamma_10 = port_2670_0[175:160];
   assign unit_11 = n432[19:0];
-  assign gamma_11 = port_2661_0[191:176];
+  assign gamma_11 = port_2670_0[191:176];
   assign unit_12 = n448[19:0];
-  assign gamma_12 = port_2661_0[207:192];
+  assign gamma_12 = port_2670_0[207:192];
   assign unit_13 = n464[19:0];
-  assign gamma_13 = port_2661_0[223:208];
+  assign gamma_13 = port_2670_0[223:208];
   assign unit_14 = n480[19:0];
-  assign gamma_14 = port_2661_0[239:224];
+  assign gamma_14 = port_2670_0[239:224];
   assign unit_15 = n496[19:0];
-  assign gamma_15 = port_2661_0[255:240];
+  assign gamma_15 = port_2670_0[255:240];
   assign mul7_0 = n498[34:0];
   assign mul7_1 = n500[34:0];
   assign mul7_2 = n502[34:0];
@@ -3960,13 +3931,8 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   assign saturated_13_482 = saturated_13_c5;
   assign saturated_14_483 = saturated_14_c5;
   assign saturated_15_484 = saturated_15_c5;
-  assign n213 = { product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1, 18'h00000 };
-  assign n276 = { n214[34], n214[34:0] };
-  assign gone_312 = n278;
-  assign n273 = { n214[34], n214[34:0] };
-  assign n274 = { n273[35], n273[35], n273[35], n273[35], n273[35], n273[35], n273[35], n273[35], n273[35:8] };
-  assign n275 = { n214[34], n214[34:0] };
-  assign n279 = { signal_311[35], signal_311[35], signal_311[35], signal_311[35], signal_311[35:4] };
+  assign n215 = { product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1, 18'h00000 };
+  assign n292 = { n216[34], n216[34:0] };
   assign n2 = { n1[33], n1 };
   assign n4 = { n3[33], n3 };
   assign n6 = { n5[33], n5 };
@@ -4065,7 +4031,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   assign n208 = { n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207[19], n207, 17'h00000 };
   assign n209 = { product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1[15], product_0_s1_0_1, 18'h00000 };
   assign n211 = { product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1[15], product_1_s1_0_1, 18'h00000 };
-  assign n215 = { product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1[15], product_3_s1_0_1, 18'h00000 };
+  assign n213 = { product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1[15], product_2_s1_0_1, 18'h00000 };
   assign n217 = { product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1[15], product_4_s1_0_1, 18'h00000 };
   assign n219 = { product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1[15], product_5_s1_0_1, 18'h00000 };
   assign n221 = { product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1[15], product_6_s1_0_1, 18'h00000 };
@@ -4096,13 +4062,18 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   assign n266 = { signal_304[35], signal_304[35], signal_304[35:2] };
   assign n269 = { signal_306[35], signal_306[35:1] };
   assign n270 = signal_306[0];
+  assign n273 = { n214[34], n214[34:0] };
+  assign n274 = { n273[35], n273[35], n273[35], n273[35], n273[35], n273[35], n273[35], n273[35], n273[35:8] };
+  assign n275 = { n214[34], n214[34:0] };
+  assign n276 = { n214[34], n214[34:0] };
+  assign gone_312 = n278;
+  assign n279 = { signal_311[35], signal_311[35], signal_311[35], signal_311[35], signal_311[35:4] };
   assign n282 = { signal_313[35], signal_313[35], signal_313[35:2] };
   assign n285 = { signal_315[35], signal_315[35:1] };
   assign n286 = signal_315[0];
   assign n289 = { n216[34], n216[34:0] };
   assign n290 = { n289[35], n289[35], n289[35], n289[35], n289[35], n289[35], n289[35], n289[35], n289[35:8] };
   assign n291 = { n216[34], n216[34:0] };
-  assign n292 = { n216[34], n216[34:0] };
   assign gone_321 = n294;
   assign n295 = { signal_320[35], signal_320[35], signal_320[35], signal_320[35], signal_320[35:4] };
   assign n298 = { signal_322[35], signal_322[35], signal_322[35:2] };
@@ -4234,7 +4205,7 @@ module qk_128_engine_apply(rst, port_2397_0, port_2418_0, y_0_c5, y_1_c5, y_2_c5
   assign n605 = n604;
 endmodule
 
-module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_2411_0, port_2620_0, port_2621_0, port_2622_0, port_2623_0, port_2624_0, port_2625_0, port_2626_0, port_2627_0, port_2628_0, port_2629_0, port_2630_0, port_2631_0, port_2632_0, port_2633_0, port_2634_0, port_2635_0
+module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_2414_0, port_2637_0, port_2638_0, port_2639_0, port_2640_0, port_2641_0, port_2642_0, port_2643_0, port_2644_0, port_2645_0, port_2646_0, port_2647_0, port_2648_0, port_2649_0, port_2650_0, port_2651_0, port_2652_0
 , aclk);
   reg wake_2;
   initial wake_2 = 0;
@@ -4264,40 +4235,40 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_2411_0, port_2620_0, po
   wire [3:0] consume;
   reg [3:0] level;
   initial level = 4'h0;
-  input [1:0] port_2411_0;
-  wire [1:0] port_2411_0;
-  input [15:0] port_2620_0;
-  wire [15:0] port_2620_0;
-  input [15:0] port_2621_0;
-  wire [15:0] port_2621_0;
-  input [15:0] port_2622_0;
-  wire [15:0] port_2622_0;
-  input [15:0] port_2623_0;
-  wire [15:0] port_2623_0;
-  input [15:0] port_2624_0;
-  wire [15:0] port_2624_0;
-  input [15:0] port_2625_0;
-  wire [15:0] port_2625_0;
-  input [15:0] port_2626_0;
-  wire [15:0] port_2626_0;
-  input [15:0] port_2627_0;
-  wire [15:0] port_2627_0;
-  input [15:0] port_2628_0;
-  wire [15:0] port_2628_0;
-  input [15:0] port_2629_0;
-  wire [15:0] port_2629_0;
-  input [15:0] port_2630_0;
-  wire [15:0] port_2630_0;
-  input [15:0] port_2631_0;
-  wire [15:0] port_2631_0;
-  input [15:0] port_2632_0;
-  wire [15:0] port_2632_0;
-  input [15:0] port_2633_0;
-  wire [15:0] port_2633_0;
-  input [15:0] port_2634_0;
-  wire [15:0] port_2634_0;
-  input [15:0] port_2635_0;
-  wire [15:0] port_2635_0;
+  input [1:0] port_2414_0;
+  wire [1:0] port_2414_0;
+  input [15:0] port_2637_0;
+  wire [15:0] port_2637_0;
+  input [15:0] port_2638_0;
+  wire [15:0] port_2638_0;
+  input [15:0] port_2639_0;
+  wire [15:0] port_2639_0;
+  input [15:0] port_2640_0;
+  wire [15:0] port_2640_0;
+  input [15:0] port_2641_0;
+  wire [15:0] port_2641_0;
+  input [15:0] port_2642_0;
+  wire [15:0] port_2642_0;
+  input [15:0] port_2643_0;
+  wire [15:0] port_2643_0;
+  input [15:0] port_2644_0;
+  wire [15:0] port_2644_0;
+  input [15:0] port_2645_0;
+  wire [15:0] port_2645_0;
+  input [15:0] port_2646_0;
+  wire [15:0] port_2646_0;
+  input [15:0] port_2647_0;
+  wire [15:0] port_2647_0;
+  input [15:0] port_2648_0;
+  wire [15:0] port_2648_0;
+  input [15:0] port_2649_0;
+  wire [15:0] port_2649_0;
+  input [15:0] port_2650_0;
+  wire [15:0] port_2650_0;
+  input [15:0] port_2651_0;
+  wire [15:0] port_2651_0;
+  input [15:0] port_2652_0;
+  wire [15:0] port_2652_0;
   wire [3:0] produce;
   output [256:0] r_data;
   wire [256:0] r_data;
@@ -4322,13 +4293,13 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_2411_0, port_2620_0, po
   reg [256:0] storage [8:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_2411_0[1], port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0, port_2620_0 };
+      storage[w_port__addr] <= { port_2414_0[1], port_2652_0, port_2651_0, port_2650_0, port_2649_0, port_2648_0, port_2647_0, port_2646_0, port_2645_0, port_2644_0, port_2643_0, port_2642_0, port_2641_0, port_2640_0, port_2639_0, port_2638_0, port_2637_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 4'h9;
   assign r_rdy = | level;
-  assign w_port__en = port_2411_0[0] & w_rdy;
-  assign n1 = w_rdy & port_2411_0[0];
+  assign w_port__en = port_2414_0[0] & w_rdy;
+  assign n1 = w_rdy & port_2414_0[0];
   assign n2 = w_port__addr == 4'h8;
   assign n3 = w_port__addr + 1'h1;
   assign n4 = n2 ? 5'h00 : n3;
@@ -4336,13 +4307,13 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_2411_0, port_2620_0, po
   assign n6 = r_port__addr == 4'h8;
   assign n7 = r_port__addr + 1'h1;
   assign n8 = n6 ? 5'h00 : n7;
-  assign n9 = w_rdy & port_2411_0[0];
+  assign n9 = w_rdy & port_2414_0[0];
   assign n10 = r_rdy & r_en;
   assign n11 = ~ n10;
   assign n12 = n9 & n11;
   assign n13 = level + 1'h1;
   assign n14 = r_rdy & r_en;
-  assign n15 = w_rdy & port_2411_0[0];
+  assign n15 = w_rdy & port_2414_0[0];
   assign n16 = ~ n15;
   assign n17 = n14 & n16;
   assign n18 = level - 1'h1;
@@ -4388,14 +4359,14 @@ module qk_128_engine_fifo(r_en, rst, r_rdy, r_data, port_2411_0, port_2620_0, po
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_2411_0[1], port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0, port_2620_0 };
-  assign w_data = { port_2411_0[1], port_2635_0, port_2634_0, port_2633_0, port_2632_0, port_2631_0, port_2630_0, port_2629_0, port_2628_0, port_2627_0, port_2626_0, port_2625_0, port_2624_0, port_2623_0, port_2622_0, port_2621_0, port_2620_0 };
-  assign w_en = port_2411_0[0];
+  assign w_port__data = { port_2414_0[1], port_2652_0, port_2651_0, port_2650_0, port_2649_0, port_2648_0, port_2647_0, port_2646_0, port_2645_0, port_2644_0, port_2643_0, port_2642_0, port_2641_0, port_2640_0, port_2639_0, port_2638_0, port_2637_0 };
+  assign w_data = { port_2414_0[1], port_2652_0, port_2651_0, port_2650_0, port_2649_0, port_2648_0, port_2647_0, port_2646_0, port_2645_0, port_2644_0, port_2643_0, port_2642_0, port_2641_0, port_2640_0, port_2639_0, port_2638_0, port_2637_0 };
+  assign w_en = port_2414_0[0];
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module qk_128_engine_gather(rst, port_2364_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, mul1_8, mul1_9, mul1_10, mul1_11, mul1_12, mul1_13, mul1_14, mul1_15, aclk);
+module qk_128_engine_gather(rst, port_2375_0, mul1_0, mul1_1, mul1_2, mul1_3, mul1_4, mul1_5, mul1_6, mul1_7, mul1_8, mul1_9, mul1_10, mul1_11, mul1_12, mul1_13, mul1_14, mul1_15, aclk);
   wire [31:0] n1;
   wire [32:0] n10;
   wire [31:0] n11;
@@ -4478,8 +4449,8 @@ module qk_128_engine_gather(rst, port_2364_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
   output [30:0] mul1_9;
   reg [30:0] mul1_9;
   initial mul1_9 = 31'h00000000;
-  input [255:0] port_2364_0;
-  wire [255:0] port_2364_0;
+  input [255:0] port_2375_0;
+  wire [255:0] port_2375_0;
   input rst;
   wire rst;
   wire [30:0] sumsq_0;
@@ -4514,22 +4485,22 @@ module qk_128_engine_gather(rst, port_2364_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
   wire [15:0] x_7;
   wire [15:0] x_8;
   wire [15:0] x_9;
-  assign n1 = $signed(port_2364_0[15:0]) * $signed(port_2364_0[15:0]);
-  assign n3 = $signed(port_2364_0[31:16]) * $signed(port_2364_0[31:16]);
-  assign n5 = $signed(port_2364_0[47:32]) * $signed(port_2364_0[47:32]);
-  assign n7 = $signed(port_2364_0[63:48]) * $signed(port_2364_0[63:48]);
-  assign n9 = $signed(port_2364_0[79:64]) * $signed(port_2364_0[79:64]);
-  assign n11 = $signed(port_2364_0[95:80]) * $signed(port_2364_0[95:80]);
-  assign n13 = $signed(port_2364_0[111:96]) * $signed(port_2364_0[111:96]);
-  assign n15 = $signed(port_2364_0[127:112]) * $signed(port_2364_0[127:112]);
-  assign n17 = $signed(port_2364_0[143:128]) * $signed(port_2364_0[143:128]);
-  assign n19 = $signed(port_2364_0[159:144]) * $signed(port_2364_0[159:144]);
-  assign n21 = $signed(port_2364_0[175:160]) * $signed(port_2364_0[175:160]);
-  assign n23 = $signed(port_2364_0[191:176]) * $signed(port_2364_0[191:176]);
-  assign n25 = $signed(port_2364_0[207:192]) * $signed(port_2364_0[207:192]);
-  assign n27 = $signed(port_2364_0[223:208]) * $signed(port_2364_0[223:208]);
-  assign n29 = $signed(port_2364_0[239:224]) * $signed(port_2364_0[239:224]);
-  assign n31 = $signed(port_2364_0[255:240]) * $signed(port_2364_0[255:240]);
+  assign n1 = $signed(port_2375_0[15:0]) * $signed(port_2375_0[15:0]);
+  assign n3 = $signed(port_2375_0[31:16]) * $signed(port_2375_0[31:16]);
+  assign n5 = $signed(port_2375_0[47:32]) * $signed(port_2375_0[47:32]);
+  assign n7 = $signed(port_2375_0[63:48]) * $signed(port_2375_0[63:48]);
+  assign n9 = $signed(port_2375_0[79:64]) * $signed(port_2375_0[79:64]);
+  assign n11 = $signed(port_2375_0[95:80]) * $signed(port_2375_0[95:80]);
+  assign n13 = $signed(port_2375_0[111:96]) * $signed(port_2375_0[111:96]);
+  assign n15 = $signed(port_2375_0[127:112]) * $signed(port_2375_0[127:112]);
+  assign n17 = $signed(port_2375_0[143:128]) * $signed(port_2375_0[143:128]);
+  assign n19 = $signed(port_2375_0[159:144]) * $signed(port_2375_0[159:144]);
+  assign n21 = $signed(port_2375_0[175:160]) * $signed(port_2375_0[175:160]);
+  assign n23 = $signed(port_2375_0[191:176]) * $signed(port_2375_0[191:176]);
+  assign n25 = $signed(port_2375_0[207:192]) * $signed(port_2375_0[207:192]);
+  assign n27 = $signed(port_2375_0[223:208]) * $signed(port_2375_0[223:208]);
+  assign n29 = $signed(port_2375_0[239:224]) * $signed(port_2375_0[239:224]);
+  assign n31 = $signed(port_2375_0[255:240]) * $signed(port_2375_0[255:240]);
   always @(posedge aclk)
     mul1_0 <= n2[30:0];
   always @(posedge aclk)
@@ -4562,22 +4533,22 @@ module qk_128_engine_gather(rst, port_2364_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
     mul1_14 <= n30[30:0];
   always @(posedge aclk)
     mul1_15 <= n32[30:0];
-  assign x_0 = port_2364_0[15:0];
-  assign x_1 = port_2364_0[31:16];
-  assign x_2 = port_2364_0[47:32];
-  assign x_3 = port_2364_0[63:48];
-  assign x_4 = port_2364_0[79:64];
-  assign x_5 = port_2364_0[95:80];
-  assign x_6 = port_2364_0[111:96];
-  assign x_7 = port_2364_0[127:112];
-  assign x_8 = port_2364_0[143:128];
-  assign x_9 = port_2364_0[159:144];
-  assign x_10 = port_2364_0[175:160];
-  assign x_11 = port_2364_0[191:176];
-  assign x_12 = port_2364_0[207:192];
-  assign x_13 = port_2364_0[223:208];
-  assign x_14 = port_2364_0[239:224];
-  assign x_15 = port_2364_0[255:240];
+  assign x_0 = port_2375_0[15:0];
+  assign x_1 = port_2375_0[31:16];
+  assign x_2 = port_2375_0[47:32];
+  assign x_3 = port_2375_0[63:48];
+  assign x_4 = port_2375_0[79:64];
+  assign x_5 = port_2375_0[95:80];
+  assign x_6 = port_2375_0[111:96];
+  assign x_7 = port_2375_0[127:112];
+  assign x_8 = port_2375_0[143:128];
+  assign x_9 = port_2375_0[159:144];
+  assign x_10 = port_2375_0[175:160];
+  assign x_11 = port_2375_0[191:176];
+  assign x_12 = port_2375_0[207:192];
+  assign x_13 = port_2375_0[223:208];
+  assign x_14 = port_2375_0[239:224];
+  assign x_15 = port_2375_0[255:240];
   assign sumsq_0 = mul1_0;
   assign sumsq_1 = mul1_1;
   assign sumsq_2 = mul1_2;
@@ -4612,7 +4583,7 @@ module qk_128_engine_gather(rst, port_2364_0, mul1_0, mul1_1, mul1_2, mul1_3, mu
   assign n32 = { n31[31], n31 };
 endmodule
 
-module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2456_0, port_2459_0, aclk);
+module qk_128_engine_queue(rst, r_en, r_rdy, r_data, port_2471_0, port_2473_0, w_en, aclk);
   reg wake_3;
   initial wake_3 = 0;
   wire n1;
@@ -4641,10 +4612,10 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2456_0, port_245
   wire [1:0] consume;
   reg [1:0] level;
   initial level = 2'h0;
-  input [17:0] port_2456_0;
-  wire [17:0] port_2456_0;
-  input [3:0] port_2459_0;
-  wire [3:0] port_2459_0;
+  input [17:0] port_2471_0;
+  wire [17:0] port_2471_0;
+  input [3:0] port_2473_0;
+  wire [3:0] port_2473_0;
   wire [1:0] produce;
   output [21:0] r_data;
   wire [21:0] r_data;
@@ -4670,7 +4641,7 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2456_0, port_245
   reg [21:0] storage [2:0];
   always @(posedge aclk) begin
     if (w_port__en)
-      storage[w_port__addr] <= { port_2459_0, port_2456_0 };
+      storage[w_port__addr] <= { port_2473_0, port_2471_0 };
   end
   assign r_data = storage[r_port__addr];
   assign w_rdy = level != 2'h3;
@@ -4736,13 +4707,13 @@ module qk_128_engine_queue(rst, r_en, r_rdy, r_data, w_en, port_2456_0, port_245
   assign w_level = level;
   assign r_level = level;
   assign produce = w_port__addr;
-  assign w_port__data = { port_2459_0, port_2456_0 };
-  assign w_data = { port_2459_0, port_2456_0 };
+  assign w_port__data = { port_2473_0, port_2471_0 };
+  assign w_data = { port_2473_0, port_2471_0 };
   assign consume = r_port__addr;
   assign r_port__data = r_data;
 endmodule
 
-module qk_128_engine_reduce_sumsq(rst, port_2379_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);
+module qk_128_engine_reduce_sumsq(rst, port_2390_0, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);
   reg wake_4;
   initial wake_4 = 0;
   wire [38:0] n1;
@@ -4800,8 +4771,8 @@ module qk_128_engine_reduce_sumsq(rst, port_2379_0, lane0, lane1, lane2, lane3, 
   input [30:0] lane9;
   wire [30:0] lane9;
   wire [30:0] lane9_19;
-  input [1:0] port_2379_0;
-  wire [1:0] port_2379_0;
+  input [1:0] port_2390_0;
+  wire [1:0] port_2390_0;
   input rst;
   wire rst;
   wire [37:0] sum;
@@ -4810,7 +4781,7 @@ module qk_128_engine_reduce_sumsq(rst, port_2379_0, lane0, lane1, lane2, lane3, 
   initial total = 38'h0000000000;
   wire [34:0] total_38;
   assign n1 = total + total_38;
-  assign n2 = port_2379_0[1] ? { 4'h0, total_38 } : n1;
+  assign n2 = port_2390_0[1] ? { 4'h0, total_38 } : n1;
   always @(posedge aclk)
     total <= n3;
   qk_128_engine_reduce_sumsq_tree tree (
@@ -4837,7 +4808,7 @@ module qk_128_engine_reduce_sumsq(rst, port_2379_0, lane0, lane1, lane2, lane3, 
   always @* begin
     if (wake_4) begin end
     n3 = total;
-    if (port_2379_0[0]) begin
+    if (port_2390_0[0]) begin
       n3 = n2[37:0];
     end
     if (rst) begin
@@ -4861,8 +4832,8 @@ module qk_128_engine_reduce_sumsq(rst, port_2379_0, lane0, lane1, lane2, lane3, 
   assign lane14_29 = lane14;
   assign lane15_31 = lane15;
   assign sum = total;
-  assign accept = port_2379_0[0];
-  assign first = port_2379_0[1];
+  assign accept = port_2390_0[0];
+  assign first = port_2390_0[1];
 endmodule
 
 module qk_128_engine_reduce_sumsq_tree(rst, lane0, lane1, lane2, lane3, lane4, lane5, lane6, lane7, lane8, lane9, lane10, lane11, lane12, lane13, lane14, lane15, total, aclk);
@@ -5163,7 +5134,9 @@ module qk_128_engine_ring(rst, port__en_9, drop, commit, read, ready, port__data
   assign used_more = n11[4:0];
 endmodule
 
-module qk_128_engine_solver(rst, inv_102, inv_exp_104, sumsq, aclk);
+module qk_128_engine_solver(rst, mark_in, inv_102, inv_exp_104, mark_out, sumsq, aclk);
+  reg wake_6;
+  initial wake_6 = 0;
   wire [52:0] n1;
   wire [63:0] n10;
   wire [63:0] n100;
@@ -5313,13 +5286,24 @@ module qk_128_engine_solver(rst, inv_102, inv_exp_104, sumsq, aclk);
   wire [63:0] n113;
   wire [48:0] n1130;
   wire [11:0] n1131;
-  wire [34:0] n1132;
-  wire [35:0] n1133;
-  wire [18:0] n1134;
-  wire [4:0] n1135;
-  wire [23:0] n1136;
-  wire [24:0] n1137;
+  wire [24:0] n1132;
+  wire [34:0] n1133;
+  wire [35:0] n1134;
+  wire [18:0] n1135;
+  wire [4:0] n1136;
+  wire [23:0] n1137;
+  reg [47:0] n1138;
+  reg [4:0] n1139;
   wire [63:0] n114;
+  reg n1140;
+  reg n1141;
+  reg [10:0] n1142;
+  reg [3:0] n1143;
+  reg n1144;
+  reg n1145;
+  reg [17:0] n1146;
+  reg [3:0] n1147;
+  reg n1148;
   wire [63:0] n115;
   wire [63:0] n116;
   wire [63:0] n117;
@@ -6374,6 +6358,9 @@ module qk_128_engine_solver(rst, inv_102, inv_exp_104, sumsq, aclk);
   wire count_7;
   wire count_8;
   wire count_9;
+  wire [12:0] factor_a;
+  reg [10:0] factor_b;
+  initial factor_b = 11'h000;
   wire [17:0] inv;
   output [17:0] inv_102;
   reg [17:0] inv_102;
@@ -6383,31 +6370,37 @@ module qk_128_engine_solver(rst, inv_102, inv_exp_104, sumsq, aclk);
   output [3:0] inv_exp_104;
   reg [3:0] inv_exp_104;
   initial inv_exp_104 = 4'h0;
-  reg [3:0] inv_exp_c2;
-  initial inv_exp_c2 = 4'h0;
-  reg [3:0] inv_exp_c3;
-  initial inv_exp_c3 = 4'h0;
-  wire [3:0] inv_exp_c4;
+  wire [3:0] inv_exp_c2;
   wire [4:0] lead_zeros;
   reg [4:0] lead_zeros_c1;
   initial lead_zeros_c1 = 5'h00;
   wire [47:0] mantissa;
-  reg [22:0] mul15;
-  initial mul15 = 23'h000000;
+  wire mark_c1;
+  reg mark_c2;
+  initial mark_c2 = 1'h0;
+  reg mark_c3;
+  initial mark_c3 = 1'h0;
+  wire mark_c4;
+  input mark_in;
+  wire mark_in;
+  output mark_out;
+  reg mark_out;
+  initial mark_out = 1'h0;
+  wire [22:0] mul15;
   wire [8:0] port__addr;
-  wire [8:0] port__addr_88;
-  wire [19:0] port__data;
-  wire [12:0] port__data_90;
+  wire [32:0] port__data;
+  reg port__en;
+  initial port__en = 1'h0;
+  wire [23:0] product;
+  reg [23:0] product_c2;
+  initial product_c2 = 24'h000000;
   wire [17:0] round17;
   wire [19:0] rsqrt_c0;
-  reg [19:0] rsqrt_c0_c3;
-  initial rsqrt_c0_c3 = 20'h00000;
   wire [12:0] rsqrt_c1;
   input rst;
   wire rst;
   wire [10:0] scale14;
-  reg [10:0] scale14_c2;
-  initial scale14_c2 = 11'h000;
+  wire [10:0] scale14_c2;
   wire [10:0] slice11;
   wire [3:0] slice20;
   reg [3:0] slice20_c1;
@@ -6428,1046 +6421,528 @@ module qk_128_engine_solver(rst, inv_102, inv_exp_104, sumsq, aclk);
   wire [47:0] total;
   reg [47:0] total_c1;
   initial total_c1 = 48'h000000000000;
-  reg [19:0] U_0 [511:0];
+  reg [32:0] U_0 [511:0];
   initial begin
-    U_0[0] = 20'hffc02;
-    U_0[1] = 20'hff40e;
-    U_0[2] = 20'hfec26;
-    U_0[3] = 20'hfe449;
-    U_0[4] = 20'hfdc78;
-    U_0[5] = 20'hfd4b3;
-    U_0[6] = 20'hfccf9;
-    U_0[7] = 20'hfc54a;
-    U_0[8] = 20'hfbda6;
-    U_0[9] = 20'hfb60e;
-    U_0[10] = 20'hfae80;
-    U_0[11] = 20'hfa6fd;
-    U_0[12] = 20'hf9f85;
-    U_0[13] = 20'hf9818;
-    U_0[14] = 20'hf90b5;
-    U_0[15] = 20'hf895d;
-    U_0[16] = 20'hf820f;
-    U_0[17] = 20'hf7acb;
-    U_0[18] = 20'hf7391;
-    U_0[19] = 20'hf6c62;
-    U_0[20] = 20'hf653d;
-    U_0[21] = 20'hf5e21;
-    U_0[22] = 20'hf570f;
-    U_0[23] = 20'hf5007;
-    U_0[24] = 20'hf4909;
-    U_0[25] = 20'hf4214;
-    U_0[26] = 20'hf3b28;
-    U_0[27] = 20'hf3446;
-    U_0[28] = 20'hf2d6e;
-    U_0[29] = 20'hf269e;
-    U_0[30] = 20'hf1fd8;
-    U_0[31] = 20'hf191a;
-    U_0[32] = 20'hf1266;
-    U_0[33] = 20'hf0bbb;
-    U_0[34] = 20'hf0518;
-    U_0[35] = 20'hefe7e;
-    U_0[36] = 20'hef7ed;
-    U_0[37] = 20'hef164;
-    U_0[38] = 20'heeae4;
-    U_0[39] = 20'hee46d;
-    U_0[40] = 20'heddfd;
-    U_0[41] = 20'hed797;
-    U_0[42] = 20'hed138;
-    U_0[43] = 20'hecae1;
-    U_0[44] = 20'hec493;
-    U_0[45] = 20'hebe4d;
-    U_0[46] = 20'heb80e;
-    U_0[47] = 20'heb1d8;
-    U_0[48] = 20'heaba9;
-    U_0[49] = 20'hea582;
-    U_0[50] = 20'he9f63;
-    U_0[51] = 20'he994c;
-    U_0[52] = 20'he933c;
-    U_0[53] = 20'he8d33;
-    U_0[54] = 20'he8732;
-    U_0[55] = 20'he8139;
-    U_0[56] = 20'he7b47;
-    U_0[57] = 20'he755c;
-    U_0[58] = 20'he6f78;
-    U_0[59] = 20'he699c;
-    U_0[60] = 20'he63c6;
-    U_0[61] = 20'he5df8;
-    U_0[62] = 20'he5831;
-    U_0[63] = 20'he5271;
-    U_0[64] = 20'he4cb7;
-    U_0[65] = 20'he4705;
-    U_0[66] = 20'he4159;
-    U_0[67] = 20'he3bb4;
-    U_0[68] = 20'he3615;
-    U_0[69] = 20'he307e;
-    U_0[70] = 20'he2aec;
-    U_0[71] = 20'he2562;
-    U_0[72] = 20'he1fde;
-    U_0[73] = 20'he1a60;
-    U_0[74] = 20'he14e9;
-    U_0[75] = 20'he0f78;
-    U_0[76] = 20'he0a0d;
-    U_0[77] = 20'he04a8;
-    U_0[78] = 20'hdff4a;
-    U_0[79] = 20'hdf9f2;
-    U_0[80] = 20'hdf4a0;
-    U_0[81] = 20'hdef54;
-    U_0[82] = 20'hdea0e;
-    U_0[83] = 20'hde4ce;
-    U_0[84] = 20'hddf94;
-    U_0[85] = 20'hdda60;
-    U_0[86] = 20'hdd532;
-    U_0[87] = 20'hdd009;
-    U_0[88] = 20'hdcae6;
-    U_0[89] = 20'hdc5c9;
-    U_0[90] = 20'hdc0b2;
-    U_0[91] = 20'hdbba0;
-    U_0[92] = 20'hdb694;
-    U_0[93] = 20'hdb18d;
-    U_0[94] = 20'hdac8c;
-    U_0[95] = 20'hda790;
-    U_0[96] = 20'hda29a;
-    U_0[97] = 20'hd9da9;
-    U_0[98] = 20'hd98be;
-    U_0[99] = 20'hd93d8;
-    U_0[100] = 20'hd8ef7;
-    U_0[101] = 20'hd8a1b;
-    U_0[102] = 20'hd8545;
-    U_0[103] = 20'hd8074;
-    U_0[104] = 20'hd7ba8;
-    U_0[105] = 20'hd76e1;
-    U_0[106] = 20'hd721f;
-    U_0[107] = 20'hd6d62;
-    U_0[108] = 20'hd68aa;
-    U_0[109] = 20'hd63f7;
-    U_0[110] = 20'hd5f49;
-    U_0[111] = 20'hd5aa0;
-    U_0[112] = 20'hd55fb;
-    U_0[113] = 20'hd515c;
-    U_0[114] = 20'hd4cc1;
-    U_0[115] = 20'hd482b;
-    U_0[116] = 20'hd439a;
-    U_0[117] = 20'hd3f0e;
-    U_0[118] = 20'hd3a86;
-    U_0[119] = 20'hd3603;
-    U_0[120] = 20'hd3184;
-    U_0[121] = 20'hd2d0a;
-    U_0[122] = 20'hd2895;
-    U_0[123] = 20'hd2424;
-    U_0[124] = 20'hd1fb7;
-    U_0[125] = 20'hd1b4f;
-    U_0[126] = 20'hd16ec;
-    U_0[127] = 20'hd128d;
-    U_0[128] = 20'hd0e32;
-    U_0[129] = 20'hd09db;
-    U_0[130] = 20'hd0589;
-    U_0[131] = 20'hd013b;
-    U_0[132] = 20'hcfcf2;
-    U_0[133] = 20'hcf8ad;
-    U_0[134] = 20'hcf46b;
-    U_0[135] = 20'hcf02e;
-    U_0[136] = 20'hcebf6;
-    U_0[137] = 20'hce7c1;
-    U_0[138] = 20'hce390;
-    U_0[139] = 20'hcdf64;
-    U_0[140] = 20'hcdb3b;
-    U_0[141] = 20'hcd717;
-    U_0[142] = 20'hcd2f6;
-    U_0[143] = 20'hcceda;
-    U_0[144] = 20'hccac1;
-    U_0[145] = 20'hcc6ac;
-    U_0[146] = 20'hcc29c;
-    U_0[147] = 20'hcbe8f;
-    U_0[148] = 20'hcba86;
-    U_0[149] = 20'hcb680;
-    U_0[150] = 20'hcb27f;
-    U_0[151] = 20'hcae81;
-    U_0[152] = 20'hcaa87;
-    U_0[153] = 20'hca691;
-    U_0[154] = 20'hca29f;
-    U_0[155] = 20'hc9eb0;
-    U_0[156] = 20'hc9ac5;
-    U_0[157] = 20'hc96de;
-    U_0[158] = 20'hc92fa;
-    U_0[159] = 20'hc8f1a;
-    U_0[160] = 20'hc8b3d;
-    U_0[161] = 20'hc8764;
-    U_0[162] = 20'hc838e;
-    U_0[163] = 20'hc7fbc;
-    U_0[164] = 20'hc7bed;
-    U_0[165] = 20'hc7822;
-    U_0[166] = 20'hc745b;
-    U_0[167] = 20'hc7097;
-    U_0[168] = 20'hc6cd6;
-    U_0[169] = 20'hc6918;
-    U_0[170] = 20'hc655e;
-    U_0[171] = 20'hc61a7;
-    U_0[172] = 20'hc5df4;
-    U_0[173] = 20'hc5a44;
-    U_0[174] = 20'hc5697;
-    U_0[175] = 20'hc52ee;
-    U_0[176] = 20'hc4f48;
-    U_0[177] = 20'hc4ba5;
-    U_0[178] = 20'hc4805;
-    U_0[179] = 20'hc4468;
-    U_0[180] = 20'hc40cf;
-    U_0[181] = 20'hc3d38;
-    U_0[182] = 20'hc39a5;
-    U_0[183] = 20'hc3615;
-    U_0[184] = 20'hc3288;
-    U_0[185] = 20'hc2eff;
-    U_0[186] = 20'hc2b78;
-    U_0[187] = 20'hc27f4;
-    U_0[188] = 20'hc2473;
-    U_0[189] = 20'hc20f6;
-    U_0[190] = 20'hc1d7b;
-    U_0[191] = 20'hc1a04;
-    U_0[192] = 20'hc168f;
-    U_0[193] = 20'hc131d;
-    U_0[194] = 20'hc0faf;
-    U_0[195] = 20'hc0c43;
-    U_0[196] = 20'hc08da;
-    U_0[197] = 20'hc0574;
-    U_0[198] = 20'hc0211;
-    U_0[199] = 20'hbfeb0;
-    U_0[200] = 20'hbfb53;
-    U_0[201] = 20'hbf7f8;
-    U_0[202] = 20'hbf4a0;
-    U_0[203] = 20'hbf14b;
-    U_0[204] = 20'hbedf9;
-    U_0[205] = 20'hbeaa9;
-    U_0[206] = 20'hbe75d;
-    U_0[207] = 20'hbe413;
-    U_0[208] = 20'hbe0cb;
-    U_0[209] = 20'hbdd87;
-    U_0[210] = 20'hbda45;
-    U_0[211] = 20'hbd706;
-    U_0[212] = 20'hbd3c9;
-    U_0[213] = 20'hbd08f;
-    U_0[214] = 20'hbcd58;
-    U_0[215] = 20'hbca23;
-    U_0[216] = 20'hbc6f1;
-    U_0[217] = 20'hbc3c2;
-    U_0[218] = 20'hbc095;
-    U_0[219] = 20'hbbd6b;
-    U_0[220] = 20'hbba43;
-    U_0[221] = 20'hbb71e;
-    U_0[222] = 20'hbb3fb;
-    U_0[223] = 20'hbb0db;
-    U_0[224] = 20'hbadbd;
-    U_0[225] = 20'hbaaa2;
-    U_0[226] = 20'hba789;
-    U_0[227] = 20'hba473;
-    U_0[228] = 20'hba15f;
-    U_0[229] = 20'hb9e4e;
-    U_0[230] = 20'hb9b3f;
-    U_0[231] = 20'hb9832;
-    U_0[232] = 20'hb9528;
-    U_0[233] = 20'hb9220;
-    U_0[234] = 20'hb8f1b;
-    U_0[235] = 20'hb8c18;
-    U_0[236] = 20'hb8917;
-    U_0[237] = 20'hb8619;
-    U_0[238] = 20'hb831d;
-    U_0[239] = 20'hb8023;
-    U_0[240] = 20'hb7d2c;
-    U_0[241] = 20'hb7a37;
-    U_0[242] = 20'hb7744;
-    U_0[243] = 20'hb7453;
-    U_0[244] = 20'hb7165;
-    U_0[245] = 20'hb6e79;
-    U_0[246] = 20'hb6b8f;
-    U_0[247] = 20'hb68a8;
-    U_0[248] = 20'hb65c2;
-    U_0[249] = 20'hb62df;
-    U_0[250] = 20'hb5ffe;
-    U_0[251] = 20'hb5d1f;
-    U_0[252] = 20'hb5a43;
-    U_0[253] = 20'hb5768;
-    U_0[254] = 20'hb5490;
-    U_0[255] = 20'hb51b9;
-    U_0[256] = 20'h69af9;
-    U_0[257] = 20'h68fb9;
-    U_0[258] = 20'h6848b;
-    U_0[259] = 20'h6796c;
-    U_0[260] = 20'h66e5f;
-    U_0[261] = 20'h66361;
-    U_0[262] = 20'h65874;
-    U_0[263] = 20'h64d96;
-    U_0[264] = 20'h642c9;
-    U_0[265] = 20'h6380b;
-    U_0[266] = 20'h62d5c;
-    U_0[267] = 20'h622bd;
-    U_0[268] = 20'h6182d;
-    U_0[269] = 20'h60dac;
-    U_0[270] = 20'h6033a;
-    U_0[271] = 20'h5f8d7;
-    U_0[272] = 20'h5ee82;
-    U_0[273] = 20'h5e43c;
-    U_0[274] = 20'h5da05;
-    U_0[275] = 20'h5cfdb;
-    U_0[276] = 20'h5c5c0;
-    U_0[277] = 20'h5bbb3;
-    U_0[278] = 20'h5b1b3;
-    U_0[279] = 20'h5a7c2;
-    U_0[280] = 20'h59dde;
-    U_0[281] = 20'h59407;
-    U_0[282] = 20'h58a3e;
-    U_0[283] = 20'h58082;
-    U_0[284] = 20'h576d3;
-    U_0[285] = 20'h56d32;
-    U_0[286] = 20'h5639d;
-    U_0[287] = 20'h55a15;
-    U_0[288] = 20'h55099;
-    U_0[289] = 20'h5472b;
-    U_0[290] = 20'h53dc9;
-    U_0[291] = 20'h53473;
-    U_0[292] = 20'h52b29;
-    U_0[293] = 20'h521ec;
-    U_0[294] = 20'h518bb;
-    U_0[295] = 20'h50f95;
-    U_0[296] = 20'h5067c;
-    U_0[297] = 20'h4fd6e;
-    U_0[298] = 20'h4f46c;
-    U_0[299] = 20'h4eb75;
-    U_0[300] = 20'h4e28a;
-    U_0[301] = 20'h4d9aa;
-    U_0[302] = 20'h4d0d6;
-    U_0[303] = 20'h4c80d;
-    U_0[304] = 20'h4bf4e;
-    U_0[305] = 20'h4b69b;
-    U_0[306] = 20'h4adf3;
-    U_0[307] = 20'h4a555;
-    U_0[308] = 20'h49cc3;
-    U_0[309] = 20'h4943b;
-    U_0[310] = 20'h48bbd;
-    U_0[311] = 20'h4834a;
-    U_0[312] = 20'h47ae2;
-    U_0[313] = 20'h47283;
-    U_0[314] = 20'h46a2f;
-    U_0[315] = 20'h461e5;
-    U_0[316] = 20'h459a5;
-    U_0[317] = 20'h4516f;
-    U_0[318] = 20'h44943;
-    U_0[319] = 20'h44121;
-    U_0[320] = 20'h43909;
-    U_0[321] = 20'h430fa;
-    U_0[322] = 20'h428f5;
-    U_0[323] = 20'h420f9;
-    U_0[324] = 20'h41907;
-    U_0[325] = 20'h4111e;
-    U_0[326] = 20'h4093f;
-    U_0[327] = 20'h40168;
-    U_0[328] = 20'h3f99b;
-    U_0[329] = 20'h3f1d7;
-    U_0[330] = 20'h3ea1c;
-    U_0[331] = 20'h3e26a;
-    U_0[332] = 20'h3dac1;
-    U_0[333] = 20'h3d321;
-    U_0[334] = 20'h3cb89;
-    U_0[335] = 20'h3c3fb;
-    U_0[336] = 20'h3bc74;
-    U_0[337] = 20'h3b4f7;
-    U_0[338] = 20'h3ad82;
-    U_0[339] = 20'h3a615;
-    U_0[340] = 20'h39eb1;
-    U_0[341] = 20'h39755;
-    U_0[342] = 20'h39001;
-    U_0[343] = 20'h388b6;
-    U_0[344] = 20'h38172;
-    U_0[345] = 20'h37a37;
-    U_0[346] = 20'h37304;
-    U_0[347] = 20'h36bd8;
-    U_0[348] = 20'h364b5;
-    U_0[349] = 20'h35d99;
-    U_0[350] = 20'h35685;
-    U_0[351] = 20'h34f79;
-    U_0[352] = 20'h34875;
-    U_0[353] = 20'h34178;
-    U_0[354] = 20'h33a83;
-    U_0[355] = 20'h33396;
-    U_0[356] = 20'h32caf;
-    U_0[357] = 20'h325d1;
-    U_0[358] = 20'h31ef9;
-    U_0[359] = 20'h31829;
-    U_0[360] = 20'h31160;
-    U_0[361] = 20'h30a9f;
-    U_0[362] = 20'h303e4;
-    U_0[363] = 20'h2fd31;
-    U_0[364] = 20'h2f685;
-    U_0[365] = 20'h2efe0;
-    U_0[366] = 20'h2e941;
-    U_0[367] = 20'h2e2aa;
-    U_0[368] = 20'h2dc19;
-    U_0[369] = 20'h2d590;
-    U_0[370] = 20'h2cf0d;
-    U_0[371] = 20'h2c891;
-    U_0[372] = 20'h2c21b;
-    U_0[373] = 20'h2bbad;
-    U_0[374] = 20'h2b544;
-    U_0[375] = 20'h2aee3;
-    U_0[376] = 20'h2a888;
-    U_0[377] = 20'h2a233;
-    U_0[378] = 20'h29be5;
-    U_0[379] = 20'h2959d;
-    U_0[380] = 20'h28f5b;
-    U_0[381] = 20'h28920;
-    U_0[382] = 20'h282eb;
-    U_0[383] = 20'h27cbc;
-    U_0[384] = 20'h27694;
-    U_0[385] = 20'h27071;
-    U_0[386] = 20'h26a55;
-    U_0[387] = 20'h2643f;
-    U_0[388] = 20'h25e2f;
-    U_0[389] = 20'h25824;
-    U_0[390] = 20'h25220;
-    U_0[391] = 20'h24c22;
-    U_0[392] = 20'h24629;
-    U_0[393] = 20'h24036;
-    U_0[394] = 20'h23a49;
-    U_0[395] = 20'h23462;
-    U_0[396] = 20'h22e81;
-    U_0[397] = 20'h228a5;
-    U_0[398] = 20'h222cf;
-    U_0[399] = 20'h21cff;
-    U_0[400] = 20'h21734;
-    U_0[401] = 20'h2116e;
-    U_0[402] = 20'h20bae;
-    U_0[403] = 20'h205f4;
-    U_0[404] = 20'h2003f;
-    U_0[405] = 20'h1fa8f;
-    U_0[406] = 20'h1f4e5;
-    U_0[407] = 20'h1ef41;
-    U_0[408] = 20'h1e9a1;
-    U_0[409] = 20'h1e407;
-    U_0[410] = 20'h1de72;
-    U_0[411] = 20'h1d8e2;
-    U_0[412] = 20'h1d357;
-    U_0[413] = 20'h1cdd2;
-    U_0[414] = 20'h1c852;
-    U_0[415] = 20'h1c2d6;
-    U_0[416] = 20'h1bd60;
-    U_0[417] = 20'h1b7ef;
-    U_0[418] = 20'h1b283;
-    U_0[419] = 20'h1ad1c;
-    U_0[420] = 20'h1a7b9;
-    U_0[421] = 20'h1a25c;
-    U_0[422] = 20'h19d04;
-    U_0[423] = 20'h197b0;
-    U_0[424] = 20'h19261;
-    U_0[425] = 20'h18d17;
-    U_0[426] = 20'h187d2;
-    U_0[427] = 20'h18291;
-    U_0[428] = 20'h17d56;
-    U_0[429] = 20'h1781e;
-    U_0[430] = 20'h172ec;
-    U_0[431] = 20'h16dbe;
-    U_0[432] = 20'h16895;
-    U_0[433] = 20'h16370;
-    U_0[434] = 20'h15e50;
-    U_0[435] = 20'h15935;
-    U_0[436] = 20'h1541d;
-    U_0[437] = 20'h14f0b;
-    U_0[438] = 20'h149fd;
-    U_0[439] = 20'h144f3;
-    U_0[440] = 20'h13fee;
-    U_0[441] = 20'h13aed;
-    U_0[442] = 20'h135f0;
-    U_0[443] = 20'h130f8;
-    U_0[444] = 20'h12c04;
-    U_0[445] = 20'h12714;
-    U_0[446] = 20'h12228;
-    U_0[447] = 20'h11d41;
-    U_0[448] = 20'h1185e;
-    U_0[449] = 20'h1137f;
-    U_0[450] = 20'h10ea4;
-    U_0[451] = 20'h109ce;
-    U_0[452] = 20'h104fb;
-    U_0[453] = 20'h1002d;
-    U_0[454] = 20'h0fb62;
-    U_0[455] = 20'h0f69c;
-    U_0[456] = 20'h0f1da;
-    U_0[457] = 20'h0ed1b;
-    U_0[458] = 20'h0e861;
-    U_0[459] = 20'h0e3ab;
-    U_0[460] = 20'h0def8;
-    U_0[461] = 20'h0da4a;
-    U_0[462] = 20'h0d59f;
-    U_0[463] = 20'h0d0f8;
-    U_0[464] = 20'h0cc55;
-    U_0[465] = 20'h0c7b6;
-    U_0[466] = 20'h0c31b;
-    U_0[467] = 20'h0be83;
-    U_0[468] = 20'h0b9ef;
-    U_0[469] = 20'h0b55f;
-    U_0[470] = 20'h0b0d3;
-    U_0[471] = 20'h0ac4b;
-    U_0[472] = 20'h0a7c6;
-    U_0[473] = 20'h0a345;
-    U_0[474] = 20'h09ec7;
-    U_0[475] = 20'h09a4d;
-    U_0[476] = 20'h095d7;
-    U_0[477] = 20'h09164;
-    U_0[478] = 20'h08cf5;
-    U_0[479] = 20'h08889;
-    U_0[480] = 20'h08421;
-    U_0[481] = 20'h07fbc;
-    U_0[482] = 20'h07b5b;
-    U_0[483] = 20'h076fe;
-    U_0[484] = 20'h072a4;
-    U_0[485] = 20'h06e4d;
-    U_0[486] = 20'h069fa;
-    U_0[487] = 20'h065aa;
-    U_0[488] = 20'h0615d;
-    U_0[489] = 20'h05d14;
-    U_0[490] = 20'h058cf;
-    U_0[491] = 20'h0548c;
-    U_0[492] = 20'h0504d;
-    U_0[493] = 20'h04c11;
-    U_0[494] = 20'h047d9;
-    U_0[495] = 20'h043a4;
-    U_0[496] = 20'h03f72;
-    U_0[497] = 20'h03b43;
-    U_0[498] = 20'h03717;
-    U_0[499] = 20'h032ef;
-    U_0[500] = 20'h02eca;
-    U_0[501] = 20'h02aa8;
-    U_0[502] = 20'h02689;
-    U_0[503] = 20'h0226e;
-    U_0[504] = 20'h01e55;
-    U_0[505] = 20'h01a40;
-    U_0[506] = 20'h0162e;
-    U_0[507] = 20'h0121f;
-    U_0[508] = 20'h00e13;
-    U_0[509] = 20'h00a09;
-    U_0[510] = 20'h00603;
-    U_0[511] = 20'h00200;
+    U_0[0] = 33'h1806ffc02;
+    U_0[1] = 33'h1812ff40e;
+    U_0[2] = 33'h181efec26;
+    U_0[3] = 33'h1829fe449;
+    U_0[4] = 33'h1835fdc78;
+    U_0[5] = 33'h1840fd4b3;
+    U_0[6] = 33'h184cfccf9;
+    U_0[7] = 33'h1857fc54a;
+    U_0[8] = 33'h1862fbda6;
+    U_0[9] = 33'h186dfb60e;
+    U_0[10] = 33'h1878fae80;
+    U_0[11] = 33'h1883fa6fd;
+    U_0[12] = 33'h188df9f85;
+    U_0[13] = 33'h1898f9818;
+    U_0[14] = 33'h18a2f90b5;
+    U_0[15] = 33'h18adf895d;
+    U_0[16] = 33'h18b7f820f;
+    U_0[17] = 33'h18c1f7acb;
+    U_0[18] = 33'h18ccf7391;
+    U_0[19] = 33'h18d6f6c62;
+    U_0[20] = 33'h18dff653d;
+    U_0[21] = 33'h18e9f5e21;
+    U_0[22] = 33'h18f3f570f;
+    U_0[23] = 33'h18fdf5007;
+    U_0[24] = 33'h1906f4909;
+    U_0[25] = 33'h1910f4214;
+    U_0[26] = 33'h1919f3b28;
+    U_0[27] = 33'h1923f3446;
+    U_0[28] = 33'h192cf2d6e;
+    U_0[29] = 33'h1935f269e;
+    U_0[30] = 33'h193ef1fd8;
+    U_0[31] = 33'h1947f191a;
+    U_0[32] = 33'h1950f1266;
+    U_0[33] = 33'h1959f0bbb;
+    U_0[34] = 33'h1962f0518;
+    U_0[35] = 33'h196aefe7e;
+    U_0[36] = 33'h1973ef7ed;
+    U_0[37] = 33'h197cef164;
+    U_0[38] = 33'h1984eeae4;
+    U_0[39] = 33'h198dee46d;
+    U_0[40] = 33'h1995eddfd;
+    U_0[41] = 33'h199ded797;
+    U_0[42] = 33'h19a5ed138;
+    U_0[43] = 33'h19aeecae1;
+    U_0[44] = 33'h19b6ec493;
+    U_0[45] = 33'h19beebe4d;
+    U_0[46] = 33'h19c6eb80e;
+    U_0[47] = 33'h19cdeb1d8;
+    U_0[48] = 33'h19d5eaba9;
+    U_0[49] = 33'h19ddea582;
+    U_0[50] = 33'h19e5e9f63;
+    U_0[51] = 33'h19ece994c;
+    U_0[52] = 33'h19f4e933c;
+    U_0[53] = 33'h19fbe8d33;
+    U_0[54] = 33'h1a03e8732;
+    U_0[55] = 33'h1a0ae8139;
+    U_0[56] = 33'h1a11e7b47;
+    U_0[57] = 33'h1a19e755c;
+    U_0[58] = 33'h1a20e6f78;
+    U_0[59] = 33'h1a27e699c;
+    U_0[60] = 33'h1a2ee63c6;
+    U_0[61] = 33'h1a35e5df8;
+    U_0[62] = 33'h1a3ce5831;
+    U_0[63] = 33'h1a43e5271;
+    U_0[64] = 33'h1a4ae4cb7;
+    U_0[65] = 33'h1a51e4705;
+    U_0[66] = 33'h1a58e4159;
+    U_0[67] = 33'h1a5ee3bb4;
+    U_0[68] = 33'h1a65e3615;
+    U_0[69] = 33'h1a6ce307e;
+    U_0[70] = 33'h1a72e2aec;
+    U_0[71] = 33'h1a79e2562;
+    U_0[72] = 33'h1a7fe1fde;
+    U_0[73] = 33'h1a85e1a60;
+    U_0[74] = 33'h1a8ce14e9;
+    U_0[75] = 33'h1a92e0f78;
+    U_0[76] = 33'h1a98e0a0d;
+    U_0[77] = 33'h1a9fe04a8;
+    U_0[78] = 33'h1aa5dff4a;
+    U_0[79] = 33'h1aabdf9f2;
+    U_0[80] = 33'h1ab1df4a0;
+    U_0[81] = 33'h1ab7def54;
+    U_0[82] = 33'h1abddea0e;
+    U_0[83] = 33'h1ac3de4ce;
+    U_0[84] = 33'h1ac9ddf94;
+    U_0[85] = 33'h1acfdda60;
+    U_0[86] = 33'h1ad5dd532;
+    U_0[87] = 33'h1adadd009;
+    U_0[88] = 33'h1ae0dcae6;
+    U_0[89] = 33'h1ae6dc5c9;
+    U_0[90] = 33'h1aebdc0b2;
+    U_0[91] = 33'h1af1dbba0;
+    U_0[92] = 33'h1af7db694;
+    U_0[93] = 33'h1afcdb18d;
+    U_0[94] = 33'h1b02dac8c;
+    U_0[95] = 33'h1b07da790;
+    U_0[96] = 33'h1b0cda29a;
+    U_0[97] = 33'h1b12d9da9;
+    U_0[98] = 33'h1b17d98be;
+    U_0[99] = 33'h1b1cd93d8;
+    U_0[100] = 33'h1b22d8ef7;
+    U_0[101] = 33'h1b27d8a1b;
+    U_0[102] = 33'h1b2cd8545;
+    U_0[103] = 33'h1b31d8074;
+    U_0[104] = 33'h1b36d7ba8;
+    U_0[105] = 33'h1b3cd76e1;
+    U_0[106] = 33'h1b41d721f;
+    U_0[107] = 33'h1b46d6d62;
+    U_0[108] = 33'h1b4bd68aa;
+    U_0[109] = 33'h1b50d63f7;
+    U_0[110] = 33'h1b54d5f49;
+    U_0[111] = 33'h1b59d5aa0;
+    U_0[112] = 33'h1b5ed55fb;
+    U_0[113] = 33'h1b63d515c;
+    U_0[114] = 33'h1b68d4cc1;
+    U_0[115] = 33'h1b6cd482b;
+    U_0[116] = 33'h1b71d439a;
+    U_0[117] = 33'h1b76d3f0e;
+    U_0[118] = 33'h1b7bd3a86;
+    U_0[119] = 33'h1b7fd3603;
+    U_0[120] = 33'h1b84d3184;
+    U_0[121] = 33'h1b88d2d0a;
+    U_0[122] = 33'h1b8dd2895;
+    U_0[123] = 33'h1b91d2424;
+    U_0[124] = 33'h1b96d1fb7;
+    U_0[125] = 33'h1b9ad1b4f;
+    U_0[126] = 33'h1b9fd16ec;
+    U_0[127] = 33'h1ba3d128d;
+    U_0[128] = 33'h1ba7d0e32;
+    U_0[129] = 33'h1bacd09db;
+    U_0[130] = 33'h1bb0d0589;
+    U_0[131] = 33'h1bb4d013b;
+    U_0[132] = 33'h1bb9cfcf2;
+    U_0[133] = 33'h1bbdcf8ad;
+    U_0[134] = 33'h1bc1cf46b;
+    U_0[135] = 33'h1bc5cf02e;
+    U_0[136] = 33'h1bc9cebf6;
+    U_0[137] = 33'h1bcdce7c1;
+    U_0[138] = 33'h1bd1ce390;
+    U_0[139] = 33'h1bd5cdf64;
+    U_0[140] = 33'h1bdacdb3b;
+    U_0[141] = 33'h1bdecd717;
+    U_0[142] = 33'h1be1cd2f6;
+    U_0[143] = 33'h1be5cceda;
+    U_0[144] = 33'h1be9ccac1;
+    U_0[145] = 33'h1bedcc6ac;
+    U_0[146] = 33'h1bf1cc29c;
+    U_0[147] = 33'h1bf5cbe8f;
+    U_0[148] = 33'h1bf9cba86;
+    U_0[149] = 33'h1bfdcb680;
+    U_0[150] = 33'h1c00cb27f;
+    U_0[151] = 33'h1c04cae81;
+    U_0[152] = 33'h1c08caa87;
+    U_0[153] = 33'h1c0cca691;
+    U_0[154] = 33'h1c0fca29f;
+    U_0[155] = 33'h1c13c9eb0;
+    U_0[156] = 33'h1c17c9ac5;
+    U_0[157] = 33'h1c1ac96de;
+    U_0[158] = 33'h1c1ec92fa;
+    U_0[159] = 33'h1c22c8f1a;
+    U_0[160] = 33'h1c25c8b3d;
+    U_0[161] = 33'h1c29c8764;
+    U_0[162] = 33'h1c2cc838e;
+    U_0[163] = 33'h1c30c7fbc;
+    U_0[164] = 33'h1c33c7bed;
+    U_0[165] = 33'h1c37c7822;
+    U_0[166] = 33'h1c3ac745b;
+    U_0[167] = 33'h1c3dc7097;
+    U_0[168] = 33'h1c41c6cd6;
+    U_0[169] = 33'h1c44c6918;
+    U_0[170] = 33'h1c48c655e;
+    U_0[171] = 33'h1c4bc61a7;
+    U_0[172] = 33'h1c4ec5df4;
+    U_0[173] = 33'h1c52c5a44;
+    U_0[174] = 33'h1c55c5697;
+    U_0[175] = 33'h1c58c52ee;
+    U_0[176] = 33'h1c5bc4f48;
+    U_0[177] = 33'h1c5fc4ba5;
+    U_0[178] = 33'h1c62c4805;
+    U_0[179] = 33'h1c65c4468;
+    U_0[180] = 33'h1c68c40cf;
+    U_0[181] = 33'h1c6bc3d38;
+    U_0[182] = 33'h1c6ec39a5;
+    U_0[183] = 33'h1c72c3615;
+    U_0[184] = 33'h1c75c3288;
+    U_0[185] = 33'h1c78c2eff;
+    U_0[186] = 33'h1c7bc2b78;
+    U_0[187] = 33'h1c7ec27f4;
+    U_0[188] = 33'h1c81c2473;
+    U_0[189] = 33'h1c84c20f6;
+    U_0[190] = 33'h1c87c1d7b;
+    U_0[191] = 33'h1c8ac1a04;
+    U_0[192] = 33'h1c8dc168f;
+    U_0[193] = 33'h1c90c131d;
+    U_0[194] = 33'h1c93c0faf;
+    U_0[195] = 33'h1c96c0c43;
+    U_0[196] = 33'h1c99c08da;
+    U_0[197] = 33'h1c9bc0574;
+    U_0[198] = 33'h1c9ec0211;
+    U_0[199] = 33'h1ca1bfeb0;
+    U_0[200] = 33'h1ca4bfb53;
+    U_0[201] = 33'h1ca7bf7f8;
+    U_0[202] = 33'h1caabf4a0;
+    U_0[203] = 33'h1cacbf14b;
+    U_0[204] = 33'h1cafbedf9;
+    U_0[205] = 33'h1cb2beaa9;
+    U_0[206] = 33'h1cb5be75d;
+    U_0[207] = 33'h1cb7be413;
+    U_0[208] = 33'h1cbabe0cb;
+    U_0[209] = 33'h1cbdbdd87;
+    U_0[210] = 33'h1cbfbda45;
+    U_0[211] = 33'h1cc2bd706;
+    U_0[212] = 33'h1cc5bd3c9;
+    U_0[213] = 33'h1cc7bd08f;
+    U_0[214] = 33'h1ccabcd58;
+    U_0[215] = 33'h1ccdbca23;
+    U_0[216] = 33'h1ccfbc6f1;
+    U_0[217] = 33'h1cd2bc3c2;
+    U_0[218] = 33'h1cd4bc095;
+    U_0[219] = 33'h1cd7bbd6b;
+    U_0[220] = 33'h1cdabba43;
+    U_0[221] = 33'h1cdcbb71e;
+    U_0[222] = 33'h1cdfbb3fb;
+    U_0[223] = 33'h1ce1bb0db;
+    U_0[224] = 33'h1ce4badbd;
+    U_0[225] = 33'h1ce6baaa2;
+    U_0[226] = 33'h1ce9ba789;
+    U_0[227] = 33'h1cebba473;
+    U_0[228] = 33'h1cedba15f;
+    U_0[229] = 33'h1cf0b9e4e;
+    U_0[230] = 33'h1cf2b9b3f;
+    U_0[231] = 33'h1cf5b9832;
+    U_0[232] = 33'h1cf7b9528;
+    U_0[233] = 33'h1cf9b9220;
+    U_0[234] = 33'h1cfcb8f1b;
+    U_0[235] = 33'h1cfeb8c18;
+    U_0[236] = 33'h1d00b8917;
+    U_0[237] = 33'h1d03b8619;
+    U_0[238] = 33'h1d05b831d;
+    U_0[239] = 33'h1d07b8023;
+    U_0[240] = 33'h1d0ab7d2c;
+    U_0[241] = 33'h1d0cb7a37;
+    U_0[242] = 33'h1d0eb7744;
+    U_0[243] = 33'h1d11b7453;
+    U_0[244] = 33'h1d13b7165;
+    U_0[245] = 33'h1d15b6e79;
+    U_0[246] = 33'h1d17b6b8f;
+    U_0[247] = 33'h1d1ab68a8;
+    U_0[248] = 33'h1d1cb65c2;
+    U_0[249] = 33'h1d1eb62df;
+    U_0[250] = 33'h1d20b5ffe;
+    U_0[251] = 33'h1d22b5d1f;
+    U_0[252] = 33'h1d24b5a43;
+    U_0[253] = 33'h1d27b5768;
+    U_0[254] = 33'h1d29b5490;
+    U_0[255] = 33'h1d2bb51b9;
+    U_0[256] = 33'h14b869af9;
+    U_0[257] = 33'h14c968fb9;
+    U_0[258] = 33'h14da6848b;
+    U_0[259] = 33'h14ea6796c;
+    U_0[260] = 33'h14fa66e5f;
+    U_0[261] = 33'h150b66361;
+    U_0[262] = 33'h151b65874;
+    U_0[263] = 33'h152a64d96;
+    U_0[264] = 33'h153a642c9;
+    U_0[265] = 33'h154a6380b;
+    U_0[266] = 33'h155962d5c;
+    U_0[267] = 33'h1568622bd;
+    U_0[268] = 33'h15786182d;
+    U_0[269] = 33'h158760dac;
+    U_0[270] = 33'h15956033a;
+    U_0[271] = 33'h15a45f8d7;
+    U_0[272] = 33'h15b35ee82;
+    U_0[273] = 33'h15c15e43c;
+    U_0[274] = 33'h15cf5da05;
+    U_0[275] = 33'h15de5cfdb;
+    U_0[276] = 33'h15ec5c5c0;
+    U_0[277] = 33'h15fa5bbb3;
+    U_0[278] = 33'h16075b1b3;
+    U_0[279] = 33'h16155a7c2;
+    U_0[280] = 33'h162359dde;
+    U_0[281] = 33'h163059407;
+    U_0[282] = 33'h163e58a3e;
+    U_0[283] = 33'h164b58082;
+    U_0[284] = 33'h1658576d3;
+    U_0[285] = 33'h166556d32;
+    U_0[286] = 33'h16725639d;
+    U_0[287] = 33'h167e55a15;
+    U_0[288] = 33'h168b55099;
+    U_0[289] = 33'h16985472b;
+    U_0[290] = 33'h16a453dc9;
+    U_0[291] = 33'h16b053473;
+    U_0[292] = 33'h16bd52b29;
+    U_0[293] = 33'h16c9521ec;
+    U_0[294] = 33'h16d5518bb;
+    U_0[295] = 33'h16e150f95;
+    U_0[296] = 33'h16ec5067c;
+    U_0[297] = 33'h16f84fd6e;
+    U_0[298] = 33'h17044f46c;
+    U_0[299] = 33'h170f4eb75;
+    U_0[300] = 33'h171b4e28a;
+    U_0[301] = 33'h17264d9aa;
+    U_0[302] = 33'h17314d0d6;
+    U_0[303] = 33'h173c4c80d;
+    U_0[304] = 33'h17474bf4e;
+    U_0[305] = 33'h17524b69b;
+    U_0[306] = 33'h175d4adf3;
+    U_0[307] = 33'h17684a555;
+    U_0[308] = 33'h177349cc3;
+    U_0[309] = 33'h177d4943b;
+    U_0[310] = 33'h178848bbd;
+    U_0[311] = 33'h17924834a;
+    U_0[312] = 33'h179d47ae2;
+    U_0[313] = 33'h17a747283;
+    U_0[314] = 33'h17b146a2f;
+    U_0[315] = 33'h17bb461e5;
+    U_0[316] = 33'h17c5459a5;
+    U_0[317] = 33'h17cf4516f;
+    U_0[318] = 33'h17d944943;
+    U_0[319] = 33'h17e344121;
+    U_0[320] = 33'h17ec43909;
+    U_0[321] = 33'h17f6430fa;
+    U_0[322] = 33'h1800428f5;
+    U_0[323] = 33'h1809420f9;
+    U_0[324] = 33'h181341907;
+    U_0[325] = 33'h181c4111e;
+    U_0[326] = 33'h18254093f;
+    U_0[327] = 33'h182e40168;
+    U_0[328] = 33'h18373f99b;
+    U_0[329] = 33'h18413f1d7;
+    U_0[330] = 33'h184a3ea1c;
+    U_0[331] = 33'h18523e26a;
+    U_0[332] = 33'h185b3dac1;
+    U_0[333] = 33'h18643d321;
+    U_0[334] = 33'h186d3cb89;
+    U_0[335] = 33'h18763c3fb;
+    U_0[336] = 33'h187e3bc74;
+    U_0[337] = 33'h18873b4f7;
+    U_0[338] = 33'h188f3ad82;
+    U_0[339] = 33'h18983a615;
+    U_0[340] = 33'h18a039eb1;
+    U_0[341] = 33'h18a839755;
+    U_0[342] = 33'h18b039001;
+    U_0[343] = 33'h18b9388b6;
+    U_0[344] = 33'h18c138172;
+    U_0[345] = 33'h18c937a37;
+    U_0[346] = 33'h18d137304;
+    U_0[347] = 33'h18d936bd8;
+    U_0[348] = 33'h18e1364b5;
+    U_0[349] = 33'h18e835d99;
+    U_0[350] = 33'h18f035685;
+    U_0[351] = 33'h18f834f79;
+    U_0[352] = 33'h18ff34875;
+    U_0[353] = 33'h190734178;
+    U_0[354] = 33'h190f33a83;
+    U_0[355] = 33'h191633396;
+    U_0[356] = 33'h191e32caf;
+    U_0[357] = 33'h1925325d1;
+    U_0[358] = 33'h192c31ef9;
+    U_0[359] = 33'h193431829;
+    U_0[360] = 33'h193b31160;
+    U_0[361] = 33'h194230a9f;
+    U_0[362] = 33'h1949303e4;
+    U_0[363] = 33'h19502fd31;
+    U_0[364] = 33'h19572f685;
+    U_0[365] = 33'h195e2efe0;
+    U_0[366] = 33'h19652e941;
+    U_0[367] = 33'h196c2e2aa;
+    U_0[368] = 33'h19732dc19;
+    U_0[369] = 33'h197a2d590;
+    U_0[370] = 33'h19802cf0d;
+    U_0[371] = 33'h19872c891;
+    U_0[372] = 33'h198e2c21b;
+    U_0[373] = 33'h19952bbad;
+    U_0[374] = 33'h199b2b544;
+    U_0[375] = 33'h19a22aee3;
+    U_0[376] = 33'h19a82a888;
+    U_0[377] = 33'h19af2a233;
+    U_0[378] = 33'h19b529be5;
+    U_0[379] = 33'h19bb2959d;
+    U_0[380] = 33'h19c228f5b;
+    U_0[381] = 33'h19c828920;
+    U_0[382] = 33'h19ce282eb;
+    U_0[383] = 33'h19d427cbc;
+    U_0[384] = 33'h19db27694;
+    U_0[385] = 33'h19e127071;
+    U_0[386] = 33'h19e726a55;
+    U_0[387] = 33'h19ed2643f;
+    U_0[388] = 33'h19f325e2f;
+    U_0[389] = 33'h19f925824;
+    U_0[390] = 33'h19ff25220;
+    U_0[391] = 33'h1a0524c22;
+    U_0[392] = 33'h1a0a24629;
+    U_0[393] = 33'h1a1024036;
+    U_0[394] = 33'h1a1623a49;
+    U_0[395] = 33'h1a1c23462;
+    U_0[396] = 33'h1a2122e81;
+    U_0[397] = 33'h1a27228a5;
+    U_0[398] = 33'h1a2d222cf;
+    U_0[399] = 33'h1a3221cff;
+    U_0[400] = 33'h1a3821734;
+    U_0[401] = 33'h1a3d2116e;
+    U_0[402] = 33'h1a4320bae;
+    U_0[403] = 33'h1a48205f4;
+    U_0[404] = 33'h1a4e2003f;
+    U_0[405] = 33'h1a531fa8f;
+    U_0[406] = 33'h1a591f4e5;
+    U_0[407] = 33'h1a5e1ef41;
+    U_0[408] = 33'h1a631e9a1;
+    U_0[409] = 33'h1a681e407;
+    U_0[410] = 33'h1a6e1de72;
+    U_0[411] = 33'h1a731d8e2;
+    U_0[412] = 33'h1a781d357;
+    U_0[413] = 33'h1a7d1cdd2;
+    U_0[414] = 33'h1a821c852;
+    U_0[415] = 33'h1a871c2d6;
+    U_0[416] = 33'h1a8c1bd60;
+    U_0[417] = 33'h1a911b7ef;
+    U_0[418] = 33'h1a961b283;
+    U_0[419] = 33'h1a9b1ad1c;
+    U_0[420] = 33'h1aa01a7b9;
+    U_0[421] = 33'h1aa51a25c;
+    U_0[422] = 33'h1aaa19d04;
+    U_0[423] = 33'h1aaf197b0;
+    U_0[424] = 33'h1ab419261;
+    U_0[425] = 33'h1ab818d17;
+    U_0[426] = 33'h1abd187d2;
+    U_0[427] = 33'h1ac218291;
+    U_0[428] = 33'h1ac717d56;
+    U_0[429] = 33'h1acb1781e;
+    U_0[430] = 33'h1ad0172ec;
+    U_0[431] = 33'h1ad416dbe;
+    U_0[432] = 33'h1ad916895;
+    U_0[433] = 33'h1ade16370;
+    U_0[434] = 33'h1ae215e50;
+    U_0[435] = 33'h1ae715935;
+    U_0[436] = 33'h1aeb1541d;
+    U_0[437] = 33'h1af014f0b;
+    U_0[438] = 33'h1af4149fd;
+    U_0[439] = 33'h1af8144f3;
+    U_0[440] = 33'h1afd13fee;
+    U_0[441] = 33'h1b0113aed;
+    U_0[442] = 33'h1b06135f0;
+    U_0[443] = 33'h1b0a130f8;
+    U_0[444] = 33'h1b0e12c04;
+    U_0[445] = 33'h1b1212714;
+    U_0[446] = 33'h1b1712228;
+    U_0[447] = 33'h1b1b11d41;
+    U_0[448] = 33'h1b1f1185e;
+    U_0[449] = 33'h1b231137f;
+    U_0[450] = 33'h1b2710ea4;
+    U_0[451] = 33'h1b2b109ce;
+    U_0[452] = 33'h1b30104fb;
+    U_0[453] = 33'h1b341002d;
+    U_0[454] = 33'h1b380fb62;
+    U_0[455] = 33'h1b3c0f69c;
+    U_0[456] = 33'h1b400f1da;
+    U_0[457] = 33'h1b440ed1b;
+    U_0[458] = 33'h1b480e861;
+    U_0[459] = 33'h1b4c0e3ab;
+    U_0[460] = 33'h1b500def8;
+    U_0[461] = 33'h1b530da4a;
+    U_0[462] = 33'h1b570d59f;
+    U_0[463] = 33'h1b5b0d0f8;
+    U_0[464] = 33'h1b5f0cc55;
+    U_0[465] = 33'h1b630c7b6;
+    U_0[466] = 33'h1b670c31b;
+    U_0[467] = 33'h1b6a0be83;
+    U_0[468] = 33'h1b6e0b9ef;
+    U_0[469] = 33'h1b720b55f;
+    U_0[470] = 33'h1b760b0d3;
+    U_0[471] = 33'h1b790ac4b;
+    U_0[472] = 33'h1b7d0a7c6;
+    U_0[473] = 33'h1b810a345;
+    U_0[474] = 33'h1b8409ec7;
+    U_0[475] = 33'h1b8809a4d;
+    U_0[476] = 33'h1b8b095d7;
+    U_0[477] = 33'h1b8f09164;
+    U_0[478] = 33'h1b9308cf5;
+    U_0[479] = 33'h1b9608889;
+    U_0[480] = 33'h1b9a08421;
+    U_0[481] = 33'h1b9d07fbc;
+    U_0[482] = 33'h1ba107b5b;
+    U_0[483] = 33'h1ba4076fe;
+    U_0[484] = 33'h1ba8072a4;
+    U_0[485] = 33'h1bab06e4d;
+    U_0[486] = 33'h1bae069fa;
+    U_0[487] = 33'h1bb2065aa;
+    U_0[488] = 33'h1bb50615d;
+    U_0[489] = 33'h1bb905d14;
+    U_0[490] = 33'h1bbc058cf;
+    U_0[491] = 33'h1bbf0548c;
+    U_0[492] = 33'h1bc30504d;
+    U_0[493] = 33'h1bc604c11;
+    U_0[494] = 33'h1bc9047d9;
+    U_0[495] = 33'h1bcc043a4;
+    U_0[496] = 33'h1bd003f72;
+    U_0[497] = 33'h1bd303b43;
+    U_0[498] = 33'h1bd603717;
+    U_0[499] = 33'h1bd9032ef;
+    U_0[500] = 33'h1bdd02eca;
+    U_0[501] = 33'h1be002aa8;
+    U_0[502] = 33'h1be302689;
+    U_0[503] = 33'h1be60226e;
+    U_0[504] = 33'h1be901e55;
+    U_0[505] = 33'h1bec01a40;
+    U_0[506] = 33'h1bef0162e;
+    U_0[507] = 33'h1bf20121f;
+    U_0[508] = 33'h1bf500e13;
+    U_0[509] = 33'h1bf800a09;
+    U_0[510] = 33'h1bfb00603;
+    U_0[511] = 33'h1bfe00200;
   end
-  reg [19:0] _0_;
+  reg [32:0] _0_;
   always @(posedge aclk) begin
-    _0_ <= U_0[{ slice4_c1, n1130[46:39] }];
+    if (port__en) begin
+      _0_ <= U_0[{ slice4_c1, n1130[46:39] }];
+    end
   end
-  assign rsqrt_c0 = _0_;
-  reg [12:0] U_1 [511:0];
-  initial begin
-    U_1[0] = 13'h1806;
-    U_1[1] = 13'h1812;
-    U_1[2] = 13'h181e;
-    U_1[3] = 13'h1829;
-    U_1[4] = 13'h1835;
-    U_1[5] = 13'h1840;
-    U_1[6] = 13'h184c;
-    U_1[7] = 13'h1857;
-    U_1[8] = 13'h1862;
-    U_1[9] = 13'h186d;
-    U_1[10] = 13'h1878;
-    U_1[11] = 13'h1883;
-    U_1[12] = 13'h188d;
-    U_1[13] = 13'h1898;
-    U_1[14] = 13'h18a2;
-    U_1[15] = 13'h18ad;
-    U_1[16] = 13'h18b7;
-    U_1[17] = 13'h18c1;
-    U_1[18] = 13'h18cc;
-    U_1[19] = 13'h18d6;
-    U_1[20] = 13'h18df;
-    U_1[21] = 13'h18e9;
-    U_1[22] = 13'h18f3;
-    U_1[23] = 13'h18fd;
-    U_1[24] = 13'h1906;
-    U_1[25] = 13'h1910;
-    U_1[26] = 13'h1919;
-    U_1[27] = 13'h1923;
-    U_1[28] = 13'h192c;
-    U_1[29] = 13'h1935;
-    U_1[30] = 13'h193e;
-    U_1[31] = 13'h1947;
-    U_1[32] = 13'h1950;
-    U_1[33] = 13'h1959;
-    U_1[34] = 13'h1962;
-    U_1[35] = 13'h196a;
-    U_1[36] = 13'h1973;
-    U_1[37] = 13'h197c;
-    U_1[38] = 13'h1984;
-    U_1[39] = 13'h198d;
-    U_1[40] = 13'h1995;
-    U_1[41] = 13'h199d;
-    U_1[42] = 13'h19a5;
-    U_1[43] = 13'h19ae;
-    U_1[44] = 13'h19b6;
-    U_1[45] = 13'h19be;
-    U_1[46] = 13'h19c6;
-    U_1[47] = 13'h19cd;
-    U_1[48] = 13'h19d5;
-    U_1[49] = 13'h19dd;
-    U_1[50] = 13'h19e5;
-    U_1[51] = 13'h19ec;
-    U_1[52] = 13'h19f4;
-    U_1[53] = 13'h19fb;
-    U_1[54] = 13'h1a03;
-    U_1[55] = 13'h1a0a;
-    U_1[56] = 13'h1a11;
-    U_1[57] = 13'h1a19;
-    U_1[58] = 13'h1a20;
-    U_1[59] = 13'h1a27;
-    U_1[60] = 13'h1a2e;
-    U_1[61] = 13'h1a35;
-    U_1[62] = 13'h1a3c;
-    U_1[63] = 13'h1a43;
-    U_1[64] = 13'h1a4a;
-    U_1[65] = 13'h1a51;
-    U_1[66] = 13'h1a58;
-    U_1[67] = 13'h1a5e;
-    U_1[68] = 13'h1a65;
-    U_1[69] = 13'h1a6c;
-    U_1[70] = 13'h1a72;
-    U_1[71] = 13'h1a79;
-    U_1[72] = 13'h1a7f;
-    U_1[73] = 13'h1a85;
-    U_1[74] = 13'h1a8c;
-    U_1[75] = 13'h1a92;
-    U_1[76] = 13'h1a98;
-    U_1[77] = 13'h1a9f;
-    U_1[78] = 13'h1aa5;
-    U_1[79] = 13'h1aab;
-    U_1[80] = 13'h1ab1;
-    U_1[81] = 13'h1ab7;
-    U_1[82] = 13'h1abd;
-    U_1[83] = 13'h1ac3;
-    U_1[84] = 13'h1ac9;
-    U_1[85] = 13'h1acf;
-    U_1[86] = 13'h1ad5;
-    U_1[87] = 13'h1ada;
-    U_1[88] = 13'h1ae0;
-    U_1[89] = 13'h1ae6;
-    U_1[90] = 13'h1aeb;
-    U_1[91] = 13'h1af1;
-    U_1[92] = 13'h1af7;
-    U_1[93] = 13'h1afc;
-    U_1[94] = 13'h1b02;
-    U_1[95] = 13'h1b07;
-    U_1[96] = 13'h1b0c;
-    U_1[97] = 13'h1b12;
-    U_1[98] = 13'h1b17;
-    U_1[99] = 13'h1b1c;
-    U_1[100] = 13'h1b22;
-    U_1[101] = 13'h1b27;
-    U_1[102] = 13'h1b2c;
-    U_1[103] = 13'h1b31;
-    U_1[104] = 13'h1b36;
-    U_1[105] = 13'h1b3c;
-    U_1[106] = 13'h1b41;
-    U_1[107] = 13'h1b46;
-    U_1[108] = 13'h1b4b;
-    U_1[109] = 13'h1b50;
-    U_1[110] = 13'h1b54;
-    U_1[111] = 13'h1b59;
-    U_1[112] = 13'h1b5e;
-    U_1[113] = 13'h1b63;
-    U_1[114] = 13'h1b68;
-    U_1[115] = 13'h1b6c;
-    U_1[116] = 13'h1b71;
-    U_1[117] = 13'h1b76;
-    U_1[118] = 13'h1b7b;
-    U_1[119] = 13'h1b7f;
-    U_1[120] = 13'h1b84;
-    U_1[121] = 13'h1b88;
-    U_1[122] = 13'h1b8d;
-    U_1[123] = 13'h1b91;
-    U_1[124] = 13'h1b96;
-    U_1[125] = 13'h1b9a;
-    U_1[126] = 13'h1b9f;
-    U_1[127] = 13'h1ba3;
-    U_1[128] = 13'h1ba7;
-    U_1[129] = 13'h1bac;
-    U_1[130] = 13'h1bb0;
-    U_1[131] = 13'h1bb4;
-    U_1[132] = 13'h1bb9;
-    U_1[133] = 13'h1bbd;
-    U_1[134] = 13'h1bc1;
-    U_1[135] = 13'h1bc5;
-    U_1[136] = 13'h1bc9;
-    U_1[137] = 13'h1bcd;
-    U_1[138] = 13'h1bd1;
-    U_1[139] = 13'h1bd5;
-    U_1[140] = 13'h1bda;
-    U_1[141] = 13'h1bde;
-    U_1[142] = 13'h1be1;
-    U_1[143] = 13'h1be5;
-    U_1[144] = 13'h1be9;
-    U_1[145] = 13'h1bed;
-    U_1[146] = 13'h1bf1;
-    U_1[147] = 13'h1bf5;
-    U_1[148] = 13'h1bf9;
-    U_1[149] = 13'h1bfd;
-    U_1[150] = 13'h1c00;
-    U_1[151] = 13'h1c04;
-    U_1[152] = 13'h1c08;
-    U_1[153] = 13'h1c0c;
-    U_1[154] = 13'h1c0f;
-    U_1[155] = 13'h1c13;
-    U_1[156] = 13'h1c17;
-    U_1[157] = 13'h1c1a;
-    U_1[158] = 13'h1c1e;
-    U_1[159] = 13'h1c22;
-    U_1[160] = 13'h1c25;
-    U_1[161] = 13'h1c29;
-    U_1[162] = 13'h1c2c;
-    U_1[163] = 13'h1c30;
-    U_1[164] = 13'h1c33;
-    U_1[165] = 13'h1c37;
-    U_1[166] = 13'h1c3a;
-    U_1[167] = 13'h1c3d;
-    U_1[168] = 13'h1c41;
-    U_1[169] = 13'h1c44;
-    U_1[170] = 13'h1c48;
-    U_1[171] = 13'h1c4b;
-    U_1[172] = 13'h1c4e;
-    U_1[173] = 13'h1c52;
-    U_1[174] = 13'h1c55;
-    U_1[175] = 13'h1c58;
-    U_1[176] = 13'h1c5b;
-    U_1[177] = 13'h1c5f;
-    U_1[178] = 13'h1c62;
-    U_1[179] = 13'h1c65;
-    U_1[180] = 13'h1c68;
-    U_1[181] = 13'h1c6b;
-    U_1[182] = 13'h1c6e;
-    U_1[183] = 13'h1c72;
-    U_1[184] = 13'h1c75;
-    U_1[185] = 13'h1c78;
-    U_1[186] = 13'h1c7b;
-    U_1[187] = 13'h1c7e;
-    U_1[188] = 13'h1c81;
-    U_1[189] = 13'h1c84;
-    U_1[190] = 13'h1c87;
-    U_1[191] = 13'h1c8a;
-    U_1[192] = 13'h1c8d;
-    U_1[193] = 13'h1c90;
-    U_1[194] = 13'h1c93;
-    U_1[195] = 13'h1c96;
-    U_1[196] = 13'h1c99;
-    U_1[197] = 13'h1c9b;
-    U_1[198] = 13'h1c9e;
-    U_1[199] = 13'h1ca1;
-    U_1[200] = 13'h1ca4;
-    U_1[201] = 13'h1ca7;
-    U_1[202] = 13'h1caa;
-    U_1[203] = 13'h1cac;
-    U_1[204] = 13'h1caf;
-    U_1[205] = 13'h1cb2;
-    U_1[206] = 13'h1cb5;
-    U_1[207] = 13'h1cb7;
-    U_1[208] = 13'h1cba;
-    U_1[209] = 13'h1cbd;
-    U_1[210] = 13'h1cbf;
-    U_1[211] = 13'h1cc2;
-    U_1[212] = 13'h1cc5;
-    U_1[213] = 13'h1cc7;
-    U_1[214] = 13'h1cca;
-    U_1[215] = 13'h1ccd;
-    U_1[216] = 13'h1ccf;
-    U_1[217] = 13'h1cd2;
-    U_1[218] = 13'h1cd4;
-    U_1[219] = 13'h1cd7;
-    U_1[220] = 13'h1cda;
-    U_1[221] = 13'h1cdc;
-    U_1[222] = 13'h1cdf;
-    U_1[223] = 13'h1ce1;
-    U_1[224] = 13'h1ce4;
-    U_1[225] = 13'h1ce6;
-    U_1[226] = 13'h1ce9;
-    U_1[227] = 13'h1ceb;
-    U_1[228] = 13'h1ced;
-    U_1[229] = 13'h1cf0;
-    U_1[230] = 13'h1cf2;
-    U_1[231] = 13'h1cf5;
-    U_1[232] = 13'h1cf7;
-    U_1[233] = 13'h1cf9;
-    U_1[234] = 13'h1cfc;
-    U_1[235] = 13'h1cfe;
-    U_1[236] = 13'h1d00;
-    U_1[237] = 13'h1d03;
-    U_1[238] = 13'h1d05;
-    U_1[239] = 13'h1d07;
-    U_1[240] = 13'h1d0a;
-    U_1[241] = 13'h1d0c;
-    U_1[242] = 13'h1d0e;
-    U_1[243] = 13'h1d11;
-    U_1[244] = 13'h1d13;
-    U_1[245] = 13'h1d15;
-    U_1[246] = 13'h1d17;
-    U_1[247] = 13'h1d1a;
-    U_1[248] = 13'h1d1c;
-    U_1[249] = 13'h1d1e;
-    U_1[250] = 13'h1d20;
-    U_1[251] = 13'h1d22;
-    U_1[252] = 13'h1d24;
-    U_1[253] = 13'h1d27;
-    U_1[254] = 13'h1d29;
-    U_1[255] = 13'h1d2b;
-    U_1[256] = 13'h14b8;
-    U_1[257] = 13'h14c9;
-    U_1[258] = 13'h14da;
-    U_1[259] = 13'h14ea;
-    U_1[260] = 13'h14fa;
-    U_1[261] = 13'h150b;
-    U_1[262] = 13'h151b;
-    U_1[263] = 13'h152a;
-    U_1[264] = 13'h153a;
-    U_1[265] = 13'h154a;
-    U_1[266] = 13'h1559;
-    U_1[267] = 13'h1568;
-    U_1[268] = 13'h1578;
-    U_1[269] = 13'h1587;
-    U_1[270] = 13'h1595;
-    U_1[271] = 13'h15a4;
-    U_1[272] = 13'h15b3;
-    U_1[273] = 13'h15c1;
-    U_1[274] = 13'h15cf;
-    U_1[275] = 13'h15de;
-    U_1[276] = 13'h15ec;
-    U_1[277] = 13'h15fa;
-    U_1[278] = 13'h1607;
-    U_1[279] = 13'h1615;
-    U_1[280] = 13'h1623;
-    U_1[281] = 13'h1630;
-    U_1[282] = 13'h163e;
-    U_1[283] = 13'h164b;
-    U_1[284] = 13'h1658;
-    U_1[285] = 13'h1665;
-    U_1[286] = 13'h1672;
-    U_1[287] = 13'h167e;
-    U_1[288] = 13'h168b;
-    U_1[289] = 13'h1698;
-    U_1[290] = 13'h16a4;
-    U_1[291] = 13'h16b0;
-    U_1[292] = 13'h16bd;
-    U_1[293] = 13'h16c9;
-    U_1[294] = 13'h16d5;
-    U_1[295] = 13'h16e1;
-    U_1[296] = 13'h16ec;
-    U_1[297] = 13'h16f8;
-    U_1[298] = 13'h1704;
-    U_1[299] = 13'h170f;
-    U_1[300] = 13'h171b;
-    U_1[301] = 13'h1726;
-    U_1[302] = 13'h1731;
-    U_1[303] = 13'h173c;
-    U_1[304] = 13'h1747;
-    U_1[305] = 13'h1752;
-    U_1[306] = 13'h175d;
-    U_1[307] = 13'h1768;
-    U_1[308] = 13'h1773;
-    U_1[309] = 13'h177d;
-    U_1[310] = 13'h1788;
-    U_1[311] = 13'h1792;
-    U_1[312] = 13'h179d;
-    U_1[313] = 13'h17a7;
-    U_1[314] = 13'h17b1;
-    U_1[315] = 13'h17bb;
-    U_1[316] = 13'h17c5;
-    U_1[317] = 13'h17cf;
-    U_1[318] = 13'h17d9;
-    U_1[319] = 13'h17e3;
-    U_1[320] = 13'h17ec;
-    U_1[321] = 13'h17f6;
-    U_1[322] = 13'h1800;
-    U_1[323] = 13'h1809;
-    U_1[324] = 13'h1813;
-    U_1[325] = 13'h181c;
-    U_1[326] = 13'h1825;
-    U_1[327] = 13'h182e;
-    U_1[328] = 13'h1837;
-    U_1[329] = 13'h1841;
-    U_1[330] = 13'h184a;
-    U_1[331] = 13'h1852;
-    U_1[332] = 13'h185b;
-    U_1[333] = 13'h1864;
-    U_1[334] = 13'h186d;
-    U_1[335] = 13'h1876;
-    U_1[336] = 13'h187e;
-    U_1[337] = 13'h1887;
-    U_1[338] = 13'h188f;
-    U_1[339] = 13'h1898;
-    U_1[340] = 13'h18a0;
-    U_1[341] = 13'h18a8;
-    U_1[342] = 13'h18b0;
-    U_1[343] = 13'h18b9;
-    U_1[344] = 13'h18c1;
-    U_1[345] = 13'h18c9;
-    U_1[346] = 13'h18d1;
-    U_1[347] = 13'h18d9;
-    U_1[348] = 13'h18e1;
-    U_1[349] = 13'h18e8;
-    U_1[350] = 13'h18f0;
-    U_1[351] = 13'h18f8;
-    U_1[352] = 13'h18ff;
-    U_1[353] = 13'h1907;
-    U_1[354] = 13'h190f;
-    U_1[355] = 13'h1916;
-    U_1[356] = 13'h191e;
-    U_1[357] = 13'h1925;
-    U_1[358] = 13'h192c;
-    U_1[359] = 13'h1934;
-    U_1[360] = 13'h193b;
-    U_1[361] = 13'h1942;
-    U_1[362] = 13'h1949;
-    U_1[363] = 13'h1950;
-    U_1[364] = 13'h1957;
-    U_1[365] = 13'h195e;
-    U_1[366] = 13'h1965;
-    U_1[367] = 13'h196c;
-    U_1[368] = 13'h1973;
-    U_1[369] = 13'h197a;
-    U_1[370] = 13'h1980;
-    U_1[371] = 13'h1987;
-    U_1[372] = 13'h198e;
-    U_1[373] = 13'h1995;
-    U_1[374] = 13'h199b;
-    U_1[375] = 13'h19a2;
-    U_1[376] = 13'h19a8;
-    U_1[377] = 13'h19af;
-    U_1[378] = 13'h19b5;
-    U_1[379] = 13'h19bb;
-    U_1[380] = 13'h19c2;
-    U_1[381] = 13'h19c8;
-    U_1[382] = 13'h19ce;
-    U_1[383] = 13'h19d4;
-    U_1[384] = 13'h19db;
-    U_1[385] = 13'h19e1;
-    U_1[386] = 13'h19e7;
-    U_1[387] = 13'h19ed;
-    U_1[388] = 13'h19f3;
-    U_1[389] = 13'h19f9;
-    U_1[390] = 13'h19ff;
-    U_1[391] = 13'h1a05;
-    U_1[392] = 13'h1a0a;
-    U_1[393] = 13'h1a10;
-    U_1[394] = 13'h1a16;
-    U_1[395] = 13'h1a1c;
-    U_1[396] = 13'h1a21;
-    U_1[397] = 13'h1a27;
-    U_1[398] = 13'h1a2d;
-    U_1[399] = 13'h1a32;
-    U_1[400] = 13'h1a38;
-    U_1[401] = 13'h1a3d;
-    U_1[402] = 13'h1a43;
-    U_1[403] = 13'h1a48;
-    U_1[404] = 13'h1a4e;
-    U_1[405] = 13'h1a53;
-    U_1[406] = 13'h1a59;
-    U_1[407] = 13'h1a5e;
-    U_1[408] = 13'h1a63;
-    U_1[409] = 13'h1a68;
-    U_1[410] = 13'h1a6e;
-    U_1[411] = 13'h1a73;
-    U_1[412] = 13'h1a78;
-    U_1[413] = 13'h1a7d;
-    U_1[414] = 13'h1a82;
-    U_1[415] = 13'h1a87;
-    U_1[416] = 13'h1a8c;
-    U_1[417] = 13'h1a91;
-    U_1[418] = 13'h1a96;
-    U_1[419] = 13'h1a9b;
-    U_1[420] = 13'h1aa0;
-    U_1[421] = 13'h1aa5;
-    U_1[422] = 13'h1aaa;
-    U_1[423] = 13'h1aaf;
-    U_1[424] = 13'h1ab4;
-    U_1[425] = 13'h1ab8;
-    U_1[426] = 13'h1abd;
-    U_1[427] = 13'h1ac2;
-    U_1[428] = 13'h1ac7;
-    U_1[429] = 13'h1acb;
-    U_1[430] = 13'h1ad0;
-    U_1[431] = 13'h1ad4;
-    U_1[432] = 13'h1ad9;
-    U_1[433] = 13'h1ade;
-    U_1[434] = 13'h1ae2;
-    U_1[435] = 13'h1ae7;
-    U_1[436] = 13'h1aeb;
-    U_1[437] = 13'h1af0;
-    U_1[438] = 13'h1af4;
-    U_1[439] = 13'h1af8;
-    U_1[440] = 13'h1afd;
-    U_1[441] = 13'h1b01;
-    U_1[442] = 13'h1b06;
-    U_1[443] = 13'h1b0a;
-    U_1[444] = 13'h1b0e;
-    U_1[445] = 13'h1b12;
-    U_1[446] = 13'h1b17;
-    U_1[447] = 13'h1b1b;
-    U_1[448] = 13'h1b1f;
-    U_1[449] = 13'h1b23;
-    U_1[450] = 13'h1b27;
-    U_1[451] = 13'h1b2b;
-    U_1[452] = 13'h1b30;
-    U_1[453] = 13'h1b34;
-    U_1[454] = 13'h1b38;
-    U_1[455] = 13'h1b3c;
-    U_1[456] = 13'h1b40;
-    U_1[457] = 13'h1b44;
-    U_1[458] = 13'h1b48;
-    U_1[459] = 13'h1b4c;
-    U_1[460] = 13'h1b50;
-    U_1[461] = 13'h1b53;
-    U_1[462] = 13'h1b57;
-    U_1[463] = 13'h1b5b;
-    U_1[464] = 13'h1b5f;
-    U_1[465] = 13'h1b63;
-    U_1[466] = 13'h1b67;
-    U_1[467] = 13'h1b6a;
-    U_1[468] = 13'h1b6e;
-    U_1[469] = 13'h1b72;
-    U_1[470] = 13'h1b76;
-    U_1[471] = 13'h1b79;
-    U_1[472] = 13'h1b7d;
-    U_1[473] = 13'h1b81;
-    U_1[474] = 13'h1b84;
-    U_1[475] = 13'h1b88;
-    U_1[476] = 13'h1b8b;
-    U_1[477] = 13'h1b8f;
-    U_1[478] = 13'h1b93;
-    U_1[479] = 13'h1b96;
-    U_1[480] = 13'h1b9a;
-    U_1[481] = 13'h1b9d;
-    U_1[482] = 13'h1ba1;
-    U_1[483] = 13'h1ba4;
-    U_1[484] = 13'h1ba8;
-    U_1[485] = 13'h1bab;
-    U_1[486] = 13'h1bae;
-    U_1[487] = 13'h1bb2;
-    U_1[488] = 13'h1bb5;
-    U_1[489] = 13'h1bb9;
-    U_1[490] = 13'h1bbc;
-    U_1[491] = 13'h1bbf;
-    U_1[492] = 13'h1bc3;
-    U_1[493] = 13'h1bc6;
-    U_1[494] = 13'h1bc9;
-    U_1[495] = 13'h1bcc;
-    U_1[496] = 13'h1bd0;
-    U_1[497] = 13'h1bd3;
-    U_1[498] = 13'h1bd6;
-    U_1[499] = 13'h1bd9;
-    U_1[500] = 13'h1bdd;
-    U_1[501] = 13'h1be0;
-    U_1[502] = 13'h1be3;
-    U_1[503] = 13'h1be6;
-    U_1[504] = 13'h1be9;
-    U_1[505] = 13'h1bec;
-    U_1[506] = 13'h1bef;
-    U_1[507] = 13'h1bf2;
-    U_1[508] = 13'h1bf5;
-    U_1[509] = 13'h1bf8;
-    U_1[510] = 13'h1bfb;
-    U_1[511] = 13'h1bfe;
-  end
-  reg [12:0] _1_;
-  always @(posedge aclk) begin
-    _1_ <= U_1[{ slice4_c1, n1130[46:39] }];
-  end
-  assign rsqrt_c1 = _1_;
+  assign port__data = _0_;
   assign n2 = n1 + 18'h218df;
   assign n3 = ~ { n2[47:0], 16'hffff };
   assign n4 = ~ { n2[47:0], 16'hffff };
@@ -8600,32 +8075,111 @@ module qk_128_engine_solver(rst, inv_102, inv_exp_104, sumsq, aclk);
   assign n1128 = lead_zeros_c1[1] ? n1127 : { 3'h0, n1126[47:0] };
   assign n1130 = lead_zeros_c1[0] ? n1129 : { 1'h0, n1128[47:0] };
   assign n1131 = n1130[38:28] - 11'h400;
-  assign n1133 = $signed(n1132) + $signed(mul15);
-  assign n1134 = $signed(n1133[30:13]) + $signed({ 1'h0, n1133[12] });
-  assign n1135 = 4'hf - slice20_c1;
-  assign n1136 = $signed(rsqrt_c1) * $signed(scale14_c2);
+  assign n1134 = $signed(n1133) + $signed(n1132[22:0]);
+  assign n1135 = $signed(n1134[30:13]) + $signed({ 1'h0, n1134[12] });
+  assign n1136 = 4'hf - slice20_c1;
+  assign n1137 = $signed(port__data[32:20]) * $signed(factor_b);
   always @(posedge aclk)
-    total_c1 <= n2[47:0];
+    total_c1 <= n1138;
   always @(posedge aclk)
-    lead_zeros_c1 <= lead_zeros;
+    lead_zeros_c1 <= n1139;
   always @(posedge aclk)
-    slice4_c1 <= lead_zeros[0];
+    slice4_c1 <= n1140;
   always @(posedge aclk)
-    scale14_c2 <= n1131[10:0];
+    port__en <= n1141;
   always @(posedge aclk)
-    mul15 <= n1137[22:0];
+    factor_b <= n1142;
   always @(posedge aclk)
-    rsqrt_c0_c3 <= rsqrt_c0;
+    slice20_c1 <= n1143;
   always @(posedge aclk)
-    slice20_c1 <= lead_zeros[4:1];
+    mark_c2 <= n1144;
   always @(posedge aclk)
-    inv_102 <= n1134[17:0];
+    mark_c3 <= n1145;
   always @(posedge aclk)
-    inv_exp_c2 <= n1135[3:0];
+    inv_102 <= n1146;
   always @(posedge aclk)
-    inv_exp_c3 <= inv_exp_c2;
+    inv_exp_104 <= n1147;
   always @(posedge aclk)
-    inv_exp_104 <= inv_exp_c3;
+    mark_out <= n1148;
+  always @(posedge aclk)
+    product_c2 <= n1137;
+  always @* begin
+    if (wake_6) begin end
+    n1138 = total_c1;
+    if (mark_in) begin
+      n1138 = n2[47:0];
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1139 = lead_zeros_c1;
+    if (mark_in) begin
+      n1139 = lead_zeros;
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1140 = slice4_c1;
+    if (mark_in) begin
+      n1140 = lead_zeros[0];
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1141 = mark_in;
+    if (rst) begin
+      n1141 = 1'h0;
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1142 = factor_b;
+    if (port__en) begin
+      n1142 = n1131[10:0];
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1143 = slice20_c1;
+    if (mark_in) begin
+      n1143 = lead_zeros[4:1];
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1144 = port__en;
+    if (rst) begin
+      n1144 = 1'h0;
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1145 = mark_c2;
+    if (rst) begin
+      n1145 = 1'h0;
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1146 = inv_102;
+    if (mark_c3) begin
+      n1146 = n1135[17:0];
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1147 = inv_exp_104;
+    if (port__en) begin
+      n1147 = n1136[3:0];
+    end
+  end
+  always @* begin
+    if (wake_6) begin end
+    n1148 = mark_c3;
+    if (rst) begin
+      n1148 = 1'h0;
+    end
+  end
   assign total = n2[47:0];
   assign count = n3[1];
   assign count_3 = n36[3];
@@ -8701,32 +8255,37 @@ module qk_128_engine_solver(rst, inv_102, inv_exp_104, sumsq, aclk);
   assign cat7 = { slice4_c1, n1130[46:28] };
   assign slice8 = { slice4_c1, n1130[46:39] };
   assign port__addr = { slice4_c1, n1130[46:39] };
-  assign port__data = rsqrt_c0;
-  assign port__addr_88 = { slice4_c1, n1130[46:39] };
-  assign port__data_90 = rsqrt_c1;
+  assign mark_c1 = port__en;
+  assign rsqrt_c0 = port__data[19:0];
+  assign rsqrt_c1 = port__data[32:20];
   assign slice11 = n1130[38:28];
   assign sub13 = n1131[10:0];
   assign scale14 = n1131[10:0];
-  assign add16 = n1133[30:0];
-  assign round17 = n1134[17:0];
-  assign inv = n1134[17:0];
+  assign mul15 = n1132[22:0];
+  assign add16 = n1134[30:0];
+  assign round17 = n1135[17:0];
+  assign inv = n1135[17:0];
   assign slice20 = lead_zeros[4:1];
-  assign inv_exp = n1135[3:0];
+  assign inv_exp = n1136[3:0];
   assign inv_c4 = inv_102;
-  assign inv_exp_c4 = inv_exp_104;
+  assign inv_exp_c2 = inv_exp_104;
+  assign mark_c4 = mark_out;
+  assign factor_a = port__data[32:20];
+  assign scale14_c2 = factor_b;
+  assign product = product_c2;
   assign n1 = { 5'h00, sumsq, 10'h000 };
   assign n1121 = { 15'h0000, total_c1, 16'h0000 };
   assign n1123 = { 7'h00, n1122[47:0], 8'h00 };
   assign n1125 = { 3'h0, n1124[47:0], 4'h0 };
   assign n1127 = { 1'h0, n1126[47:0], 2'h0 };
   assign n1129 = { n1128[47:0], 1'h0 };
-  assign n1132 = { rsqrt_c0_c3[19], rsqrt_c0_c3[19], rsqrt_c0_c3[19], rsqrt_c0_c3[19], rsqrt_c0_c3, 11'h000 };
-  assign n1137 = { n1136[23], n1136 };
+  assign n1132 = { product_c2[23], product_c2 };
+  assign n1133 = { port__data[19], port__data[19], port__data[19], port__data[19], port__data[19:0], 11'h000 };
 endmodule
 
 module qk_128_engine_store_gamma(i__valid, rst, i__payload, port__addr, framing_error, gamma_data, aclk);
-  reg wake_6;
-  initial wake_6 = 0;
+  reg wake_7;
+  initial wake_7 = 0;
   wire n1;
   wire [3:0] n10;
   wire n11;
@@ -8882,14 +8441,14 @@ module qk_128_engine_store_gamma(i__valid, rst, i__payload, port__addr, framing_
   always @(posedge aclk)
     skip <= n17;
   always @* begin
-    if (wake_6) begin end
+    if (wake_7) begin end
     framing_error = 1'h0;
     if (i__valid) begin
       framing_error = n6;
     end
   end
   always @* begin
-    if (wake_6) begin end
+    if (wake_7) begin end
     n16 = signature__addr;
     if (i__valid) begin
       n16 = n10[2:0];
@@ -8902,7 +8461,7 @@ module qk_128_engine_store_gamma(i__valid, rst, i__payload, port__addr, framing_
     end
   end
   always @* begin
-    if (wake_6) begin end
+    if (wake_7) begin end
     n17 = skip;
     if (i__valid) begin
       if (n15) begin

@@ -10,7 +10,7 @@ module smollm2_tb;
   localparam ROWS = 16;
   localparam BEATS = 72;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 107;
+  localparam LATENCY = 119;
 
   reg aclk = 0;
   reg aresetn = 0;

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 72  # of a row
-LATENCY = 107  # cycles
+LATENCY = 119  # cycles
 PERIOD_PS = 5500
 PARAMETERS = ("gamma",)  # loaded first, each through a stream of its own
 

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 192  # of a row
-LATENCY = 228  # cycles
+LATENCY = 264  # cycles
 PERIOD_PS = 6000
 PARAMETERS = ("gamma", "beta")  # loaded first, each through a stream of its own
 

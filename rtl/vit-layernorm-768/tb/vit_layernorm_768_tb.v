@@ -10,7 +10,7 @@ module vit_layernorm_768_tb;
   localparam ROWS = 16;
   localparam BEATS = 192;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 228;
+  localparam LATENCY = 264;
 
   reg aclk = 0;
   reg aresetn = 0;
