@@ -13,7 +13,7 @@ class Target:
     name : str
     calibrated : str
         Where the numbers are from: ``nextpnr`` (fitted, see docs/timing.md), ``scaled``
-        (nextpnr's of another family, by public data), or ``none``.
+        (rough figures, or those of another family), or ``none``.
     clock_ns : float
         Of every cycle: clock to output, and set-up.
     lut_ns, mux_ns : float
@@ -122,7 +122,7 @@ _ECP5 = Target(
     slack=(1.629, 0.666, 1.026),
 )
 
-#: From the UP5K's data sheet, and one design that was routed. Not fitted.
+#: Rough figures of a UP5K, and one design that was routed. Neither looked up nor fitted.
 _ICE40 = Target(
     "ice40",
     calibrated="scaled",
@@ -142,13 +142,14 @@ _ICE40 = Target(
     block_shapes=((256, 16), (512, 8), (1024, 4), (2048, 2)),
 )
 
-#: nextpnr's ECP5 by the ratio of public speed figures: about a sixth slower.
+#: nextpnr's ECP5, a sixth slower. Neither looked up nor fitted.
 _GOWIN = replace(
     _ECP5, name="gowin", calibrated="scaled", clock_ns=0.7, lut_ns=1.4, mux_ns=1.4, adder_ns=2.4,
     carry_ns=0.05, multiplier_ns=6.0, inside_ns=4.5, read_ns=6.0, held_ns=4.5,
 )  # fmt: skip
 
-#: From the switching characteristics of 7-series data sheets, speed grade 1, and routing like it.
+#: Rough figures of a 7-series part of speed grade 1, and routing like it. Neither looked up nor
+#: fitted.
 _XC7 = Target(
     "xc7",
     calibrated="scaled",
