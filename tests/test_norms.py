@@ -1,6 +1,7 @@
 """The norms keep the bound that they state, and state the rules that they ask."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
@@ -182,7 +183,9 @@ def test_latency_of_typical_designs(method):
         if method != "log":
             designs.append(LayerNorm(**fields, beta="s16/12"))
         for design in designs:
-            assert design.latency <= dim // lanes + 24
+            assert replace(design, solver="pipelined").latency <= dim // lanes + 24
+            # Products that take turns at one multiplier take a few cycles more.
+            assert design.latency <= dim // lanes + 28
 
 
 # -- rules ------------------------------------------------------------------------------------
