@@ -184,8 +184,8 @@ def test_latency_of_typical_designs(method):
             designs.append(LayerNorm(**fields, beta="s16/12"))
         for design in designs:
             assert replace(design, solver="pipelined").latency <= dim // lanes + 24
-            # What is shared may take a quarter of a row more.
-            assert design.latency <= dim // lanes * 5 // 4 + 24
+            # Products that take turns at one multiplier take a few cycles more.
+            assert design.latency <= dim // lanes + 28
 
 
 # -- rules ------------------------------------------------------------------------------------

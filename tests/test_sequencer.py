@@ -200,6 +200,10 @@ def test_what_is_smaller_is_the_default():
     assert estimate(design).ff < estimate(pipelined).ff
     # At most a quarter of a row later.
     assert 0 <= design.latency - pipelined.latency <= design.beats // 4
+    # Without a family's delays, a shift register is only taken if it is asked for.
+    plain = replace(design, target="generic", period_ns=8.0)
+    assert plain.turns == {"interval": design.beats, "strides": ()}
+    assert replace(plain, solver="shared").turns["strides"] == (1,)
     # A row of one beat leaves no time, whatever is wanted.
     assert hwnorm.RMSNorm(dim=8, lanes=8).turns == {}
 

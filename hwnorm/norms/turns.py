@@ -37,8 +37,12 @@ def find_turns(design):
             continue
         if strides and not schedule.sharing.normalised:
             continue  # no time for them
-        # By itself, no design gives a lot of its latency for a few LUTs.
-        patient = design.solver or schedule.latency - plain.latency <= design.beats // 4
+        # By itself, no design gives a lot of its latency for a few LUTs; and without a family's
+        # delays, cycles are uneven, and what solve saves is lost where Yosys maps for speed.
+        patient = design.solver or (
+            schedule.latency - plain.latency <= design.beats // 4
+            and not (strides and target.calibrated == "none")
+        )
         if patient:
             found.append((_luts(design, schedule, schedule.sharing.cost(flow.wires)), turns))
     if not found:

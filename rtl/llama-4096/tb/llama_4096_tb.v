@@ -10,7 +10,7 @@ module llama_4096_tb;
   localparam ROWS = 3;
   localparam BEATS = 256;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 303;
+  localparam LATENCY = 273;
 
   reg aclk = 0;
   reg aresetn = 0;

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 256  # of a row
-LATENCY = 303  # cycles
+LATENCY = 273  # cycles
 PERIOD_PS = 8000
 PARAMETERS = ("gamma",)  # loaded first, each through a stream of its own
 
