@@ -139,7 +139,7 @@ def simulate(
     dut = make_dut(design, verilog, top, component)
     engine = usable_engine(engine, verilog is not None)
     waves = _waves(engine, vcd, fst)
-    stalls = make_stalls(stall, seed, pattern, sink=design.ready)
+    stalls = make_stalls(stall, seed, pattern, design.ready)
     blocks = blocks_of(design, x)
     given = {name: v for name, v in (("gamma", gamma), ("beta", beta)) if v is not None}
     if given and design.store == "rom":
