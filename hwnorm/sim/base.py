@@ -141,12 +141,7 @@ def simulate(
         design = replace(design, control="none")
     dut = make_dut(design, verilog, top, component)
     engine = usable_engine(engine, verilog is not None)
-<<<<<<< HEAD
-    stalls = make_stalls(stall, seed, pattern, sink=design.ready)
-=======
-    waves = _waves(engine, vcd, fst)
     stalls = make_stalls(stall, seed, pattern, design.ready)
->>>>>>> e82dd1a16e63cfc0c191437e48d65a3db12d6e7c
     blocks = blocks_of(design, x)
     given = {name: v for name, v in (("gamma", gamma), ("beta", beta)) if v is not None}
     if given and design.store == "rom":
