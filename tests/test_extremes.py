@@ -117,7 +117,8 @@ def test_a_norm_that_is_no_name(capsys, tmp_path):
 
 
 def test_waves_that_cannot_be_written(capsys, tmp_path):
-    for place in (tmp_path, tmp_path / "none" / "x.vcd"):
+    (tmp_path / "folder.vcd").mkdir()
+    for place in (tmp_path / "folder.vcd", tmp_path / "none" / "x.vcd"):
         assert main(["sim", "tiny-64", "--rows", "1", "--vcd", str(place)]) == 2
         assert re.fullmatch(r"hwnorm: vcd .* must be writable, got: .*\n", capsys.readouterr().err)
 
@@ -125,7 +126,7 @@ def test_waves_that_cannot_be_written(capsys, tmp_path):
 def test_a_bundle_is_written_whole_or_not_at_all(capsys, tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "tb").touch()
-    assert main(["verilog", "tiny-64", "-o", str(tmp_path / "part")]) == 2
+    assert main(["verilog", "tiny-64", "-o", str(tmp_path / "part"), "--force"]) == 2
     assert "tb must be a folder, got a file" in capsys.readouterr().err
     assert [p.name for p in (tmp_path / "part").iterdir()] == ["tb"]
 

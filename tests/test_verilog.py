@@ -132,3 +132,11 @@ endmodule
     subprocess.run(["iverilog", "-g2005", "-o", "b", "b.v", "d.v"], cwd=tmp_path, check=True)
     done = subprocess.run(["vvp", "b"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["00", "00", "00", "10"]
+
+
+@pytest.mark.parametrize("store", ["ram", "rom", "stream"])
+def test_no_vector_without_bits(store):
+    """A row of one beat needs no address, and the lowest piece of a sum has nothing below it."""
+    for changes in ({}, {"target": "ecp5", "period_ns": 5.5, "x": "s24/8"}):
+        design = RMSNorm(dim=8, lanes=8, gamma="s8/6", store=store, **changes)
+        assert "[-1:0]" not in verilog(design)

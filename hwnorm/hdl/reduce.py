@@ -93,8 +93,8 @@ class Reducer(wiring.Component):
 
 
 def _later(m, value, cycles, name):
-    """A value through registers."""
-    for n in range(cycles):
+    """A value through registers; no bits need none."""
+    for n in range(cycles if len(Value.cast(value)) else 0):
         later = Signal(Value.cast(value).shape(), name=f"{name}_l{n + 1}", reset_less=True)
         m.d.sync += later.eq(value)
         value = later

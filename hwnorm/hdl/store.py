@@ -173,7 +173,7 @@ class ParameterStore(wiring.Component):
         m = Module()
         width = self.lanes * sum(fmt.width for fmt in self.fields.values())
         m.submodules.memory = memory = Memory(
-            shape=unsigned(width), depth=self.beats, init=self.words
+            shape=unsigned(width), depth=max(self.beats, 2), init=self.words
         )
         write = memory.write_port() if self.writable else None
         enable = ~(write.en & (write.addr == self.beat)) if self.writable else 1

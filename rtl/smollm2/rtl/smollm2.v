@@ -5050,7 +5050,6 @@ module smollm2_engine_reduce_sumsq(rst, port_1123_0, lane0, lane1, lane2, lane3,
   input [46:0] lane7;
   wire [46:0] lane7;
   wire [46:0] lane7_15;
-  wire [-1:0] low_0_l1;
   output [27:0] low_1_l1;
   reg [27:0] low_1_l1;
   initial low_1_l1 = 28'h0000000;
@@ -5060,8 +5059,8 @@ module smollm2_engine_reduce_sumsq(rst, port_1123_0, lane0, lane1, lane2, lane3,
   initial mark_0_l1_30 = 1'h0;
   reg mark_1_l1;
   initial mark_1_l1 = 1'h0;
-  reg mark_1_l1_34;
-  initial mark_1_l1_34 = 1'h0;
+  reg mark_1_l1_33;
+  initial mark_1_l1_33 = 1'h0;
   input [1:0] port_1123_0;
   wire [1:0] port_1123_0;
   input rst;
@@ -5097,7 +5096,7 @@ module smollm2_engine_reduce_sumsq(rst, port_1123_0, lane0, lane1, lane2, lane3,
   always @(posedge aclk)
     mark_1_l1 <= mark_0_l1_30;
   always @(posedge aclk)
-    mark_1_l1_34 <= mark_0_l1;
+    mark_1_l1_33 <= mark_0_l1;
   always @(posedge aclk)
     term_1_l1 <= term_0_l1;
   always @(posedge aclk)
