@@ -87,9 +87,9 @@ def test_attributes_stand_before_what_they_are_for(profile):
     def count(pair, kind):
         return said.count((f'{pair[0]} = "{pair[1]}"', kind)) if pair else 0
 
-    # Row buffer, gamma, beta; two columns of the table; two FIFOs; every product.
+    # Row buffer, gamma, beta; the table, of two columns; two FIFOs; every product.
     assert count(own.block_ram, "memory") == 3
-    assert count(own.block_rom, "memory") == (2 if own.block_rom else 0)
+    assert count(own.block_rom, "memory") == (1 if own.block_rom else 0)
     assert count(own.distributed, "memory") == (2 if own.distributed else 0)
     assert count(own.multiplier, "wire") == len(
         re.findall(r" = .+ \* .+;$", exported("generic"), re.M)

@@ -12,7 +12,7 @@ _MEMORY = re.compile(
     re.M,
 )
 _ENTRY = re.compile(r"^    \w+\[(\d+)\] = \d+'h([0-9a-f]+);$", re.M)
-_PRODUCT = re.compile(r"^  assign (\w+) = \$?[\w()\[\]:]+ \* \$?[\w()\[\]:]+;$", re.M)
+_PRODUCT = re.compile(r"^  assign (\w+) = .+ \* .+;$", re.M)
 
 
 @dataclass(frozen=True)
