@@ -1,6 +1,9 @@
 """From names in a netlist back to what the engineer wrote: the flows' wires, the shell's parts."""
 
 import re
+from math import inf
+
+from hwnorm.targets import GENERIC
 
 #: Parts of an engine, in the order in which they are shown.
 PARTS = ("gather", "solve", "apply", "buffer", "control")
@@ -132,10 +135,15 @@ def _made(flow, wire, key):
     Ops that are only wiring pass on what their operand's op makes; a wire that the norm gives
     no name is then called like that operand.
     """
-    while len(wire.args) == 1 and not wire.delay and not wire.registered:
+    while len(wire.args) == 1 and _is_wiring(wire):
         (wire,) = wire.args
         key = key if key not in _unnamed(flow) else flow.names[wire]
     return f"{flow.name}.{key}", type(wire).__name__
+
+
+def _is_wiring(wire):
+    """Whether an op has no hardware of its own."""
+    return not any(step.ns or step.registered for step in wire.steps(GENERIC, inf))
 
 
 def _unnamed(flow):
