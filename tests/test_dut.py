@@ -10,54 +10,16 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from small import GAMMA, SMALL, X
 
-from hwnorm import LayerNorm, RMSNorm, component, model, simulate, verilog
+from hwnorm import LayerNorm, component, model, simulate
 from hwnorm.bitexact import assert_bit_exact, compare
 from hwnorm.cli import main
 from hwnorm.design import dumps
-from hwnorm.hdl.axi import port_bits
 from hwnorm.rows import endless_rows, random_rows
 from hwnorm.sim import SimulationError
 
-SMALL = RMSNorm(dim=8, lanes=2, x="s8/4", gamma="s8/6", y="s10/6")
-X = np.arange(-16, 16).reshape(4, 8)
-GAMMA = np.arange(40, 80, 5)
 ENGINES = ("verilator", "icarus")
-
-
-@pytest.fixture
-def own(tmp_path):
-    """A function that writes the exported Verilog inside of a top of one's own.
-
-    Outputs are given as expressions of the original, which is named with an underscore behind;
-    `age` counts clock edges. `ports` are (direction, bits) or None, to change or drop some.
-    """
-
-    def write(name="my_top", more="", ports=None, **outputs):
-        inner = port_bits(SMALL)
-        outer = {n: port for n, port in (inner | (ports or {})).items() if port}
-        lines = [
-            f"module {name}(",
-            ",\n".join(_declare(n, *port) for n, port in outer.items()),
-            ");",
-        ]
-        lines += ["reg [13:0] age = 0;", "always @(posedge aclk) age <= age + 1;", more]
-        lines += [f"wire [{bits - 1}:0] {n}_;" for n, (_, bits) in inner.items()]
-        for n, (way, _) in inner.items():
-            if n in outer:
-                lines.append(f"assign {n}_ = {n};" if way == "input" else
-                             f"assign {n} = {outputs.get(n, n + '_')};")  # fmt: skip
-        connected = ", ".join(f".{n}({n}_)" for n in inner)
-        text = verilog(SMALL, "inner")
-        path = tmp_path / f"{name}.v"
-        path.write_text("\n".join([text, *lines, f"inner inner({connected});", "endmodule", ""]))
-        return path
-
-    return write
-
-
-def _declare(name, direction, bits):
-    return f"  {direction} [{bits - 1}:0] {name}"
 
 
 class Wrapped(wiring.Component):
