@@ -62,6 +62,15 @@ def test_cells(target):
     assert (result.seeds, result.fmax_mhz, result.critical_path) == ((), None, ())
 
 
+def test_registers_are_packed_where_cells_are_counted(monkeypatch):
+    design = replace(SMALL, target="ecp5", period_ns=5.5)
+    packed = synthesise(design, "ecp5").cells
+    monkeypatch.setitem(TARGETS, "ecp5", replace(TARGETS["ecp5"], finish=None))
+    plain = synthesise(design, "ecp5", cache=False).cells
+    assert packed["ff"] < plain["ff"] - 100
+    assert packed | {"ff": 0} == plain | {"ff": 0}
+
+
 def test_yosys_on_the_path_gives_the_same(monkeypatch, tmp_path):
     wheel = synthesise(SMALL, "ecp5")
     native = tmp_path / "yosys"
