@@ -24,7 +24,7 @@ from hwnorm.rows import corner_rows, endless_rows, random_rows, real_rows
 from hwnorm.sim import ENGINES
 
 #: Cycles that take each engine some seconds; on wide designs a quarter of it.
-CYCLES = {"pysim": 4_000, "icarus": 12_000, "cxxrtl": 3_000_000, "verilator": 3_000_000}
+CYCLES = {"pysim": 8_000, "icarus": 24_000, "cxxrtl": 12_000_000, "verilator": 16_000_000}
 
 
 def parameters(design):
@@ -67,13 +67,21 @@ def exact(rows, preset):
 
 
 def rate(design, engine, cycles, stall):
-    """Cycles and rows a second of a simulation, all of Python included."""
-    rows = max(2, int(cycles * (1 - stall) ** 2) // design.beats)
-    blocks = list(endless_rows(design, rows))
-    start = time.perf_counter()
-    result = simulate(design, iter(blocks), engine=engine, stall=stall, sink=lambda y: None)
-    seconds = time.perf_counter() - start
-    return result.cycles / seconds, rows / seconds
+    """The seconds until a simulation is under way, and its cycles and rows a second from then on.
+
+    All of Python is included. The first is what two rows take once the compiled simulator is in
+    the cache: most of it is Amaranth's elaboration.
+    """
+
+    def seconds(blocks):
+        start = time.perf_counter()
+        result = simulate(design, iter(blocks), engine=engine, stall=stall, sink=lambda y: None)
+        return time.perf_counter() - start, result.cycles
+
+    short, few = min(seconds(list(endless_rows(design, 2))) for _ in range(3))
+    rows = int(cycles * (1 - stall) ** 2) // design.beats
+    long, many = seconds(list(endless_rows(design, rows)))
+    return short, (many - few) / (long - short), (rows - 2) / (long - short)
 
 
 def build_seconds(design, engine):
@@ -83,15 +91,16 @@ def build_seconds(design, engine):
     return time.perf_counter() - start
 
 
-def cocotb_rate(design, name, rows):
+def cocotb_rate(design, name, rows, optimise):
     """Cycles a second of the bundle's cocotb test in Verilator, its building left out.
 
-    Compiled with optimisation, which the bundle itself does without.
+    As the bundle has it, or compiled as `hwnorm.sim` does it.
     """
     with tempfile.TemporaryDirectory() as folder:
         write_bundle(design, folder, name, random_rows(design, rows))
         script = Path(folder, "tb", f"run_{top_name(name)}.py")
-        script.write_text(script.read_text().replace("-O0", "-O2"))
+        if optimise:
+            script.write_text(script.read_text().replace("-O0", "-O3"))
         subprocess.run(
             [sys.executable, script.name, "verilator"],
             cwd=script.parent, check=True, capture_output=True,
@@ -114,21 +123,22 @@ def speed(preset):
         base = {}
         for engine, cycles in CYCLES.items():
             cold = build_seconds(design, engine)
-            # Twice: the first puts the compiled simulator into the cache.
-            rate(design, engine, 200, 0.0)
             for stall in (0.0, 0.3):
-                speed, rows = rate(design, engine, cycles * scale, stall)
+                start, speed, rows = rate(design, engine, cycles * scale, stall)
                 base.setdefault(stall, speed)
                 click.echo(
                     f"  {engine:<10} stall {stall:g}: {speed:12,.0f} cycles/s "
-                    f"= {speed / base[0.0]:7,.1f} x pysim, {rows:9,.1f} rows/s"
-                    + (f"; cold build and a row {cold:.1f} s" if not stall else "")
+                    f"= {speed / base[stall]:7,.1f} x pysim, {rows:9,.1f} rows/s; "
+                    f"start {start:.1f} s"
+                    + (f", with everything compiled anew {cold:.1f} s" if not stall else "")
                 )
-        plain = cocotb_rate(design, name, 200 if design.dim <= 64 else 40)
-        fast, _ = rate(design, "verilator", CYCLES["verilator"] * scale, 0.3)
-        click.echo(
-            f"  cocotb + Verilator: {plain:,.0f} cycles/s; verilator is {fast / plain:,.1f} x"
-        )
+        _, fast, _ = rate(design, "verilator", CYCLES["verilator"] * scale, 0.3)
+        for how, optimise in (("as in the bundle", False), ("optimised", True)):
+            slow = cocotb_rate(design, name, 200 if design.dim <= 64 else 40, optimise)
+            click.echo(
+                f"  cocotb + Verilator, {how}: {slow:,.0f} cycles/s; "
+                f"verilator is {fast / slow:,.1f} x"
+            )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import shlex
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from small import GAMMA, SMALL, X
@@ -222,6 +222,25 @@ def test_a_component_of_ones_own(engine):
         design, X, GAMMA, beta, component=Wrapped(design), engine=engine, stall=0.3, seed=4
     )
     assert (result.y == model(design, X, GAMMA, beta)).all()
+
+
+class BothEdges(Wrapped):
+    """Tells by `saturated` whether it has seen as many falling edges as rising ones."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.domains.falling = ClockDomain(clk_edge="neg", local=True)
+        m.d.comb += [ClockSignal("falling").eq(ClockSignal()), ResetSignal("falling").eq(0)]
+        rises, falls, same = Signal(8), Signal(8), Signal()
+        m.d.falling += falls.eq(rises)
+        m.d.sync += [rises.eq(rises + 1), same.eq(falls == rises)]
+        m.d.comb += self.saturated.eq(same)
+        return m
+
+
+@pytest.mark.parametrize("engine", ["pysim", "cxxrtl", "verilator"])
+def test_a_component_that_uses_the_falling_edge(engine):
+    assert simulate(SMALL, X, GAMMA, component=BothEdges(SMALL), engine=engine).saturated
 
 
 @pytest.mark.parametrize(

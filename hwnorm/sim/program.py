@@ -29,7 +29,7 @@ from hwnorm.sim.job import (
 from hwnorm.sim.stalls import PERIOD_CYCLES, SHIFT_CYCLES
 
 #: Of g++; -fcoroutines for Verilator's headers.
-CXX_FLAGS = ("-std=c++20", "-fcoroutines", "-O2")
+CXX_FLAGS = ("-std=c++20", "-fcoroutines", "-O3")
 
 
 def missing_compiler():
