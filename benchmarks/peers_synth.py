@@ -16,7 +16,8 @@ import click
 from hwnorm import RMSNorm
 from hwnorm.synth import synthesise
 
-Q8 = {"x": "s8/4", "y": "s8/4"}
+#: Data of 8 bits with 4 of fraction, cut into steps for this family and clock.
+Q8 = {"x": "s8/4", "y": "s8/4", "target": "ecp5", "period_ns": 6.0}
 
 #: Name; design; the peer's LUT4, flip-flops, MULT18 and MHz, as far as they are known.
 CASES = {

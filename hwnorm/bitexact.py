@@ -5,6 +5,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ def compare(design, x, gamma=None, beta=None, **settings):
             for name, value in wanted.items()
             if (got := getattr(result, name)) != value
         ]
-    rows = np.concatenate(judge.kept) if judge.kept else np.empty((0, design.dim), np.int64)
+    rows = judge.replayable()
     return Comparison(
         result, broken, judge.elements, judge.mismatches, judge.first, flags, rows, judge.skipped
     )
@@ -146,6 +147,20 @@ class _Judge:
             part = self.kept.popleft()
             self.kept_elements -= part.size
             self.skipped += len(part)
+
+    def replayable(self):
+        """The rows that are kept; where they differ in length, the run of the first mismatch."""
+        parts = list(self.kept)
+        if not parts:
+            return np.empty((0, self._design.dim), np.int64)
+        at = len(parts) - 1
+        if self.first:
+            ends = np.cumsum([len(part) for part in parts]) + self.skipped
+            at = int(np.searchsorted(ends, self.first[0], side="right"))
+        runs = np.cumsum([0] + [a.shape[1] != b.shape[1] for a, b in pairwise(parts)])
+        every = list(zip(parts, runs, strict=True))
+        self.skipped += sum(len(part) for part, run in every if run < runs[at])
+        return np.concatenate([part for part, run in every if run == runs[at]])
 
     def _is_judged(self, oldest):
         return self.skipped + len(oldest) <= self.rows

@@ -17,6 +17,7 @@ from hwnorm.norms import NORMS, LayerNorm, LogTables, Norm, RMSNorm, Rsqrt
 _NUMBER = (int, float)
 _TOP = {
     "dim": int,
+    "dim_max": int,
     "lanes": int,
     "eps": _NUMBER,
     "gamma_offset": _NUMBER,
@@ -126,7 +127,7 @@ def parse(text, folder="."):
         _check_keys(content, keys, f"{section}.")
         given[section] = content
     _check_keys(data, {"norm": str, **_TOP}, "", ("format", "rsqrt", "log"))
-    if "dim" not in data:
+    if "dim" not in data and "dim_max" not in data:
         raise ValueError("dim must be given, got none")
     try:
         settings = {_RENAMED.get(key, key): value for key, value in data.items()}
@@ -207,6 +208,8 @@ def dumps(design):
     for item in fields(design):
         value = getattr(design, item.name)
         default = item.default if item.default is not MISSING else None
+        if item.name == "dim" and design.dim_max is not None:
+            continue
         key = next((key for key, name in _RENAMED.items() if name == item.name), item.name)
         if key in _TOP and (value != default or key in ("lanes", "eps")):
             data[key] = list(value) if isinstance(value, tuple) else value
@@ -217,6 +220,7 @@ TEMPLATE = """\
 # A hwnorm design. Check it with: hwnorm check FILE
 norm = "{kind}"
 dim = {dim}                 # elements of a row, 2 to 16384
+# dim_max = {dim}           # in place of dim: rows of any length up to this end with last
 lanes = {lanes}                 # elements a clock; must divide dim
 eps = 1e-5                # added to the {mean}
 # gamma_offset = 1.0      # for models that store gamma - 1

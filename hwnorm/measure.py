@@ -125,6 +125,8 @@ def _reals(design, x, gamma, beta):
         by_row = name != "x" and value.ndim == 2 and design.store == "stream"
         if name != "x" and value.shape[by_row:] != (design.dim,):
             raise ValueError(f"{name} must have dim={design.dim} elements, got shape {value.shape}")
+        if name != "x":
+            value = value[..., : np.shape(x)[-1]]
         if value.dtype.kind != "f":
             value = fmt.reals(value)
         return value + design.gamma_offset if name == "gamma" else value
@@ -194,7 +196,7 @@ class Errors:
         if not len(x_int):
             raise ValueError("x must have at least one row, got none")
         parameters = parameters_of(design, gamma=gamma, beta=beta)
-        step = max(1, BLOCK_ELEMENTS // design.dim)
+        step = max(1, BLOCK_ELEMENTS // x_int.shape[1])
         parts = []
         for start in range(0, len(x_int), step):
             rows = x_int[start : start + step]

@@ -67,9 +67,11 @@ def model(design, x, gamma=None, beta=None):
 def rows_of(design, x):
     """The input as integers, (rows, dim)."""
     x_int = quantise(design.x, x, "x")
-    if not x_int.ndim or x_int.shape[-1] != design.dim:
-        raise ValueError(f"x must have rows of dim={design.dim} elements, got shape {x_int.shape}")
-    return x_int.reshape(-1, design.dim)
+    if not x_int.ndim or x_int.shape[-1] not in design.dims:
+        lengths = f"dim={design.dim}" if design.dim_max is None else f"up to {design.dim}"
+        beats = " in whole beats" if design.dim_max is not None else ""
+        raise ValueError(f"x must have rows of {lengths} elements{beats}, got shape {x_int.shape}")
+    return x_int.reshape(-1, x_int.shape[-1])
 
 
 def parameters_of(design, **given):
@@ -124,6 +126,11 @@ def parameters_at(parameters, start, stop):
     return some
 
 
+def first_of(parameters, dim):
+    """What rows of `dim` elements use of parameters: the first ones."""
+    return {name: value[..., :dim] for name, value in parameters.items()}
+
+
 def stored_of(design, parameters):
     """What the hardware stores of the parameters: name to integers, (dim,)."""
     stored = {}
@@ -150,6 +157,7 @@ def evaluate(design, x, gamma=None, beta=None, *, check=False, out=None, limited
     ModelResult
     """
     parameters = parameters_of(design, gamma=gamma, beta=beta)
+    parameters = first_of(parameters, x.shape[1])
     for name, value in parameters.items():
         if value.ndim == 2 and len(value) != len(x):
             raise ValueError(f"{name} must have a row for each of x={len(x)}, got {len(value)}")
@@ -211,8 +219,11 @@ def totals_of(flows, x, check=False):
     """The exact totals of rows: name to integers, (rows,)."""
     parts = {name: [] for name in flows.totals}
     for start, stop in _blocks(x.shape):
-        for name, term in flows.gather.run(x=x[start:stop], check=check).items():
+        rows = x[start:stop]
+        for name, term in flows.gather.run(x=rows, check=check).items():
             fmt = flows.totals[name]
+            # What depends on no element is a number alone.
+            term = np.broadcast_to(term, rows.shape)
             if name in flows.maxima:
                 parts[name].append(term.max(axis=1))
             else:
@@ -222,6 +233,7 @@ def totals_of(flows, x, check=False):
 
 def exact_block(design, x, parameters):
     """Correctly rounded rows, and which of their elements were limited."""
+    parameters = first_of(parameters, x.shape[1])
     ideal = exact(
         design.kind,
         x,

@@ -104,13 +104,18 @@ class ReciprocalRoot:
         return self._frac_of(self.word_bits)
 
     @property
+    def smallest(self):
+        """The smallest significand, without an error, in its lsb."""
+        return self._peak(self.word_bits) / 2 * 2.0**self.frac
+
+    @property
     def hidden(self):
         """Power of two, in lsb, that is left out of the significand; None if none is.
 
         Left out only where the significand then fits one hardware multiplier and would not
         otherwise.
         """
-        smallest = self._peak(self.word_bits) / 2 * 2.0**self.frac
+        smallest = self.smallest
         largest_width = (int(2 * smallest) + 1).bit_length() + 1
         if largest_width <= MULTIPLIER_BITS or self.sig_bits > MULTIPLIER_BITS:
             return None

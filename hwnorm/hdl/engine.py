@@ -53,7 +53,8 @@ class RowEngine(wiring.Component):
     clear : In(1)
         Clears the two flags.
     framing_error : Out(1)
-        Sticky: a `last` came early or late. Such a row is dropped whole.
+        Sticky: a `last` came early or late. Such a row is dropped whole. With ``dim_max`` it is
+        never early.
     saturated : Out(1)
         Sticky: an output was limited.
 
@@ -139,9 +140,15 @@ class RowEngine(wiring.Component):
             sum(map(len, words)), self.ring_beats, self.design.beats, self.design.ready
         )
         m.d.comb += ring.w_data.eq(Cat(*words))
-        beat, misframed = self._take(m, ring)
+        ends = None
+        if self.design.dim_max is not None:
+            # The last beat of each row that is to be given: many, if they are short.
+            m.submodules.ends = ends = SyncFIFO(
+                width=max(self.design.beats - 1, 1).bit_length(), depth=self.ring_beats + 1
+            )
+        beat, misframed = self._take(m, ring, ends)
         scalars, queued, pop = self._sum_and_solve(m, beat)
-        self._give(m, ring, scalars, queued, pop)
+        self._give(m, ring, ends, scalars, queued, pop)
         self._flag(m, misframed)
         return m
 
@@ -150,7 +157,7 @@ class RowEngine(wiring.Component):
         """The streams whose beats are kept until they are applied: x, and what comes with it."""
         return [self.i, *(getattr(self, f"i_{name}") for name in self.design.streamed)]
 
-    def _take(self, m, ring):
+    def _take(self, m, ring, ends):
         """Accept beats, check `last`; the beat's marks go along with it to the sums."""
         beats = self.design.beats
         count, skip = Signal(range(max(beats, 2)), name="i_beat"), Signal(name="i_skip")
@@ -160,7 +167,12 @@ class RowEngine(wiring.Component):
         take = Signal(name="i_take")
         misframed = Signal(name="i_misframed")
         room = self._join(m, ring.ready, skip, misframed)
-        wrong = reduce(or_, [end != port.payload.last for port in self._inputs])
+        if ends is None:
+            wrong, final = reduce(or_, [end != p.payload.last for p in self._inputs]), end
+        else:
+            # x says where a row ends; only that it must end there at the latest is known.
+            others = [last != port.payload.last for port in self._inputs[1:]]
+            wrong, final = reduce(or_, others, end & ~last), last
         if self.design.ready:
             # Beats of a row that has lost its frame are thrown away, so they always fit.
             m.d.comb += self.i.ready.eq(room | skip)
@@ -168,17 +180,19 @@ class RowEngine(wiring.Component):
             take.eq(fire & ~skip),
             misframed.eq(take & wrong),
             ring.write.eq(take),
-            ring.commit.eq(take & end & ~wrong),
+            ring.commit.eq(take & final & ~wrong),
             ring.drop.eq(misframed),
         ]
         with m.If(take):
-            m.d.sync += count.eq(Mux(end | wrong, 0, count + 1))
+            m.d.sync += count.eq(Mux(final | wrong, 0, count + 1))
             if beats > 1:
-                m.d.sync += end.eq(~(end | wrong) & (count == beats - 2))
+                m.d.sync += end.eq(~(final | wrong) & (count == beats - 2))
         with m.If(fire):
             m.d.sync += skip.eq((skip | wrong) & ~last)
         marks = Signal(3, name="i_marks")
-        m.d.comb += marks.eq(Cat(take, count == 0, take & end & ~wrong))
+        m.d.comb += marks.eq(Cat(take, count == 0, take & final & ~wrong))
+        if ends is not None:
+            m.d.comb += [ends.w_data.eq(count), ends.w_en.eq(ring.commit)]
         return marks, misframed
 
     def _join(self, m, room, skip, misframed):
@@ -228,7 +242,7 @@ class RowEngine(wiring.Component):
         outputs = [self.solve.output(name) for name in self.solve.flow.outputs]
         if not self.design.ready:
             return self._hold(m, Cat(*outputs), solved)
-        rows = self.ring_beats // self.design.beats + 1
+        rows = self.ring_beats // self.design.least_beats + 1
         m.submodules.queue = queue = SyncFIFO(width=sum(map(len, outputs)), depth=rows)
         m.d.comb += [queue.w_data.eq(Cat(*outputs)), queue.w_en.eq(solved)]
         return queue.r_data, queue.r_rdy, queue.r_en
@@ -242,7 +256,7 @@ class RowEngine(wiring.Component):
             m.d.sync += held.eq(scalars)
         return held, busy, pop
 
-    def _give(self, m, ring, scalars, queued, pop):
+    def _give(self, m, ring, ends, scalars, queued, pop):
         """Read solved rows, apply, and put them out while there is room for all in flight."""
         lanes, beats = self.design.lanes, self.design.beats
         m.submodules.apply = self.apply
@@ -254,10 +268,12 @@ class RowEngine(wiring.Component):
         )
         m.d.comb += [
             issue.eq(queued & ~broke),
-            end.eq(count == beats - 1),
+            end.eq(count == (beats - 1 if ends is None else ends.r_data)),
             ring.read.eq(issue),
             pop.eq(issue & end),
         ]
+        if ends is not None:
+            m.d.comb += ends.r_en.eq(pop)
         if self.design.ready:
             self._account(m, issue, broke)
         with m.If(issue):

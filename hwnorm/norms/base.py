@@ -37,6 +37,9 @@ class Norm:
     ----------
     dim : int
         Elements of a row, 2 to 16384.
+    dim_max : int or None
+        In place of `dim`, of norms that can: rows are of any length up to this, in whole beats,
+        and end with their ``last``. It counts as `dim` wherever a size is asked for.
     lanes : int
         Elements a clock; divides `dim`.
     eps : float
@@ -84,10 +87,12 @@ class Norm:
     parameter_names: ClassVar[tuple] = ()
     #: Whether `hwnorm.golden.exact` knows the correctly rounded form of this kind of norm.
     has_exact: ClassVar[bool] = False
+    #: Whether rows may be shorter than `dim`.
+    has_lengths: ClassVar[bool] = False
     #: Methods of the reciprocal square root that the norm has hardware for.
     methods: ClassVar[tuple] = ("direct", "linear", "quadratic")
 
-    dim: int
+    dim: int | None = None
     lanes: int = 1
     eps: float = 1e-5
     x: Fixed = Fixed.of(True, 16, 8)
@@ -108,6 +113,7 @@ class Norm:
     control: str = "none"
     ready: bool = True
     clock_enable: bool = False
+    dim_max: int | None = None
 
     def __post_init__(self):
         for name in ("x", "y", "gamma", "beta"):
@@ -120,7 +126,11 @@ class Norm:
                 except ValueError as error:
                     raise ValueError(f"format.{name}: {error}") from None
             object.__setattr__(self, name, value)
-        for name in ("dim", "lanes", "eps", "gamma_offset", "period_ns"):
+        if self.dim_max is not None:
+            if self.dim not in (None, self.dim_max):
+                raise ValueError(f"dim must not be given with dim_max, got {self.dim}")
+            object.__setattr__(self, "dim", self.dim_max)
+        for name in ("dim", "dim_max", "lanes", "eps", "gamma_offset", "period_ns"):
             if isinstance(getattr(self, name), np.number):
                 object.__setattr__(self, name, getattr(self, name).item())
         for name in ("gamma_init", "beta_init"):
@@ -150,8 +160,18 @@ class Norm:
 
     @property
     def beats(self):
-        """Beats of a row on the streams."""
+        """Beats of a row on the streams, of the longest one."""
         return self.dim // self.lanes
+
+    @property
+    def least_beats(self):
+        """Beats of the shortest row."""
+        return self.beats if self.dim_max is None else 1
+
+    @property
+    def dims(self):
+        """The lengths that rows may have, in elements: a range."""
+        return range(self.least_beats * self.lanes, self.dim + 1, self.lanes)
 
     @property
     def headline(self):
@@ -162,7 +182,8 @@ class Norm:
             if (fmt := getattr(self, name)) is not None
         )
         lanes = f"{self.lanes} lane{'s' * (self.lanes > 1)}"
-        return f"{self.kind}, dim {self.dim}, {lanes}, {formats}, rsqrt {self.rsqrt.method}"
+        dim = f"dim {self.dim}" if self.dim_max is None else f"dim up to {self.dim}"
+        return f"{self.kind}, {dim}, {lanes}, {formats}, rsqrt {self.rsqrt.method}"
 
     @property
     def parameters(self):
@@ -240,12 +261,14 @@ class Norm:
         """The traced gather, the totals over a row, and the traced solve."""
         gather = trace(self.gather, "gather", x=self.x)
         totals = {
-            name: fmt
-            if self.reductions.get(name) == "max"
-            else Fixed(fmt.lo * self.dim, fmt.hi * self.dim, fmt.frac)
+            name: fmt if self.reductions.get(name) == "max" else self._total_of(fmt)
             for name, fmt in gather.results.items()
         }
         return gather, totals, trace(self.solve, "solve", **totals)
+
+    def _total_of(self, fmt):
+        ends = [end * dim for end in (fmt.lo, fmt.hi) for dim in (self.dims[0], self.dim)]
+        return Fixed(min(ends), max(ends), fmt.frac)
 
     @cached_property
     def flows(self):

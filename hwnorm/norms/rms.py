@@ -3,7 +3,7 @@
 from math import ceil, log2, sqrt
 from typing import ClassVar
 
-from hwnorm.approx import Exp2, Log2, square_by_adders
+from hwnorm.approx import CountedRoot, Exp2, Log2, square_by_adders
 from hwnorm.fixed import Fixed
 from hwnorm.golden import rms_norm
 from hwnorm.norms.scaling import ScalingNorm
@@ -20,11 +20,15 @@ class RMSNorm(ScalingNorm):
     nothing is ever divided by dim. With ``rsqrt.method = "log"`` the same is done on
     logarithms, ``y = sign * 2**(log2|x| + log2(dim)/2 - log2(T)/2 + log2|gamma|)``, without a
     multiplier an element.
+
+    With ``dim_max`` the length d of a row is counted while it comes; with the exact
+    ``V = d * (sum(x**2) + d * eps)`` it is ``y = gamma * x * d / sqrt(V)``.
     """
 
     kind: ClassVar[str] = "rmsnorm"
     parameter_names: ClassVar[tuple] = ("gamma",)
     has_exact: ClassVar[bool] = True
+    has_lengths: ClassVar[bool] = True
     methods: ClassVar[tuple] = ("direct", "linear", "quadratic", "log")
 
     @property
@@ -45,17 +49,26 @@ class RMSNorm(ScalingNorm):
         return rms_norm(x, gamma, self.eps)
 
     def gather(self, x):
-        return {"sumsq": square_by_adders(x) if self.logarithmic else x * x}
+        terms = {"sumsq": square_by_adders(x) if self.logarithmic else x * x}
+        return terms if self.dim_max is None else terms | {"count": const(1, 0)}
 
-    def total_of(self, sumsq):
-        return (sumsq + self.eps_constant).named("total")
+    def total_of(self, sumsq, count=None):
+        if count is None:
+            return (sumsq + self.eps_constant).named("total")
+        return ((sumsq + count * self.eps_constant) * count).named("total")
 
-    def solve(self, sumsq):
-        total = self.total_of(sumsq)
+    def solve(self, sumsq, count=None):
+        total = self.total_of(sumsq, count)
+        if count is not None:
+            return {"inv": self.counted_root(total, count.fmt)(total, count)}
         if self.logarithmic:
             half_log = self.log2(total.fmt)(total) >> 1
             return {"inv": const(log2(self.dim) / 2, half_log.fmt.frac) - half_log}
         return {"inv": self.root(total, sqrt(self.dim))(total)}
+
+    def counted_root(self, total, count):
+        """What a row's elements are multiplied by, where its length is counted."""
+        return CountedRoot(self.root(total, 1.0), count)
 
     def load(self, name, value):
         stored = super().load(name, value)
@@ -114,7 +127,7 @@ class RMSNorm(ScalingNorm):
     @property
     def units(self):
         if not self.logarithmic:
-            return {"rsqrt": self.root(self.total, sqrt(self.dim))}
+            return {"rsqrt": self.root(self.total, sqrt(self.dim) if self.dim_max is None else 1.0)}
         logs = {"log2_total": self.total, "log2_x": abs(Input("x", self.x)).fmt}
         if self.gamma is not None:
             gamma = super().load("gamma", Input("gamma", self.gamma))["gamma"]
@@ -125,6 +138,8 @@ class RMSNorm(ScalingNorm):
 
     @property
     def scale_error(self):
+        if self.dim_max is not None:
+            return self.counted_root(self.total, self.row_flows[1]["count"]).max_error
         if not self.logarithmic:
             return self.units["rsqrt"].max_error
         errors = {name: unit.max_error for name, unit in self.units.items()}

@@ -20,11 +20,14 @@ def check_fields(design):
 
 
 def _check_sizes(design):
+    if design.dim_max is not None:
+        _check_lengths(design)
     for name in ("dim", "lanes"):
         if not is_integer(getattr(design, name)):
             raise ValueError(f"{name} must be an integer, got {getattr(design, name)!r}")
     if not 2 <= design.dim <= 16384:
-        raise ValueError(f"dim must lie in 2..16384, got {design.dim}")
+        name = "dim" if design.dim_max is None else "dim_max"
+        raise ValueError(f"{name} must lie in 2..16384, got {design.dim}")
     if design.lanes < 1 or design.dim % design.lanes:
         raise ValueError(f"lanes must divide dim, got lanes={design.lanes} and dim={design.dim}")
     for name in ("x", "y"):
@@ -54,6 +57,22 @@ def _check_sizes(design):
         raise ValueError(f"eps must lie between 2**-100 and 2**64, got {design.eps}")
     if not design.period_ns >= 0.1:
         raise ValueError(f"period_ns must be at least 0.1, got {design.period_ns}")
+
+
+def _check_lengths(design):
+    """What a design must be like whose rows differ in length."""
+    if not is_integer(design.dim_max):
+        raise ValueError(f"dim_max must be an integer, got {design.dim_max!r}")
+    if not design.has_lengths:
+        raise ValueError(f"dim_max is not for {design.kind}, got {design.dim_max}")
+    if design.rsqrt.method not in ("direct", "linear", "quadratic"):
+        raise ValueError(
+            f"dim_max needs rsqrt.method direct, linear or quadratic, got {design.rsqrt.method!r}"
+        )
+    if design.ready is False:
+        raise ValueError(
+            "dim_max needs ready: a short row waits behind a long one, got ready false"
+        )
 
 
 def _check_choices(design):

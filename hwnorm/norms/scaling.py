@@ -90,8 +90,8 @@ class ScalingNorm(Norm):
             sig_bits=sig_bits,
             mantissa_bits=sig_bits + 1,
             scale=scale,
-            # Below the lsb of a square there is nothing but eps.
-            step=1 << arg.frac - 2 * self.x.frac,
+            # Below the lsb of a square there is nothing but eps; it counts with the length.
+            step=1 << arg.frac - 2 * self.x.frac if self.dim_max is None else 1,
         )
 
     @property
@@ -105,35 +105,40 @@ class ScalingNorm(Norm):
         return self.eps_weight[0] * self.eps * 2.0 ** (2 * self.x.frac)
 
     @property
+    def eps_share(self):
+        """How many times the constant is part of a total: once, or for every element."""
+        return 1 if self.dim_max is None else self.dim
+
+    @property
     def eps_constant(self):
         """Eps as it is added to the total, a constant wire that is never zero.
 
         It has at least the fraction bits of a square of x, and as many more as the error
         budget asks.
         """
-        exact, extra = self.eps_lsb, 0
+        exact, extra = self.eps_lsb / self.eps_share, 0
         if exact < 0.5:
             extra = ceil(log2(50 / exact))
         budget = 2.0 ** -(self.rsqrt.guard_bits + 4)
-        while self._eps_ulp(round(exact * 2**extra) / 2**extra) > budget:
+        while self._eps_ulp(self.eps_share * round(exact * 2**extra) / 2**extra) > budget:
             extra += 1
-        return const(self.eps_weight[0] * self.eps, 2 * self.x.frac + extra)
+        return const(self.eps_weight[0] / self.eps_share * self.eps, 2 * self.x.frac + extra)
 
     @property
     def eps_used(self):
         """The eps that is added, in real units."""
         fmt = self.eps_constant.fmt
-        return fmt.lo * fmt.lsb / self.eps_weight[0]
+        return fmt.lo * fmt.lsb * self.eps_share / self.eps_weight[0]
 
     @property
     def eps_ulp(self):
         """What the rounding of eps does to y, at its worst, in ulp."""
         fmt = self.eps_constant.fmt
-        return self._eps_ulp(fmt.lo * 2.0 ** (2 * self.x.frac - fmt.frac))
+        return self._eps_ulp(self.eps_share * fmt.lo * 2.0 ** (2 * self.x.frac - fmt.frac))
 
     def _eps_ulp(self, used):
         # |y| <= peak * gain * sqrt(S / (S + eps)) for a total S. The change of y with eps is
-        # largest at S = eps/2, or at the smallest S there is.
+        # largest at S = eps/2, or at the smallest S there is; and with the longest row.
         exact = self.eps_lsb
         worst = max(exact / 2, self.eps_weight[1])
         rest = worst + min(exact, used)

@@ -29,8 +29,8 @@ def find_turns(design):
     target, flow = TARGETS[design.target], design.flows.solve
     plain = flow.schedule(design.period_ns, target)
     found = [] if design.solver else [(_luts(design, plain, flow.cost_on(target)), {})]
-    for strides in STRIDES if design.beats > 1 else ():
-        turns = {"interval": design.beats, "strides": strides}
+    for strides in STRIDES if design.least_beats > 1 else ():
+        turns = {"interval": design.least_beats, "strides": strides}
         try:
             schedule = flow.schedule(design.period_ns, target, **turns)
         except UnshareableError:
@@ -48,7 +48,7 @@ def find_turns(design):
     if not found:
         raise ValueError(
             f"solve must be pipelined where a row has less than {_least_beats(design, flow)} "
-            f"beats, got shared and {design.beats}"
+            f"beats, got shared and {design.least_beats}"
         )
     return min(found, key=lambda item: item[0])[1]
 

@@ -1,6 +1,7 @@
 """What all simulation engines have in common."""
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,9 @@ class SimResult:
     Members
     -------
     engine : str
-    y : numpy.ndarray of int64, (rows, dim), or None
-        None if the rows went to a `sink`.
+    y : numpy.ndarray of int64, (rows, dim), or list of them, or None
+        A list if rows differ in length, one for each run of rows of a length; None if they
+        went to a `sink`.
     rows : int
     cycles : int
         From the first input beat to the last output beat, both included.
@@ -84,7 +86,7 @@ def simulate(
     x : array_like, (rows, dim), or iterator of such blocks
         Integers in units of the input's lsb; floats are quantised. Rows cross into the
         simulator block by block, so neither a ``numpy.memmap`` nor an iterator is ever in
-        memory as a whole.
+        memory as a whole. With ``dim_max``, the blocks of an iterator may differ in dim.
     gamma, beta : array_like or None, (dim,)
         Loaded through their streams before the rows; None: the initial contents. Designs
         with ``store = "rom"`` take none. With ``store = "stream"`` they come with every row, and
@@ -151,11 +153,12 @@ def simulate(
     streams = {name: parameters[name] for name in design.streamed}
     # Last of all checks, since it makes the file.
     waves = _waves(engine, vcd, fst)
-    kept, rows = [], 0
+    kept, rows, elements = [], 0, 0
 
     def give(y):
-        nonlocal rows
+        nonlocal rows, elements
         rows += len(y)
+        elements += y.size
         (sink or kept.append)(y)
         if progress:
             progress(len(y))
@@ -171,15 +174,22 @@ def simulate(
         raise ValueError(f"waves must fit where {waves} is, got nothing written")
     return SimResult(
         engine,
-        None if sink else np.concatenate(kept),
+        None if sink else _joined(kept),
         rows,
         out.last_out - out.first_in + 1,
         out.first_out - out.first_in,
-        rows * design.beats / (out.last_out - out.first_out + 1),
+        elements / design.lanes / (out.last_out - out.first_out + 1),
         out.saturated,
         out.framing_error,
         out.handshakes,
     )
+
+
+def _joined(blocks):
+    """Blocks as one array; of rows of several lengths, a list of one for each run of a length."""
+    runs = [list(run) for _, run in groupby(blocks, key=lambda block: block.shape[1])]
+    joined = [np.concatenate(run) for run in runs]
+    return joined[0] if len(joined) == 1 else joined
 
 
 def usable_engine(engine, own_verilog=False):

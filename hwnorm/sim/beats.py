@@ -1,12 +1,13 @@
 """Rows as beats on the bus, block by block."""
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
 
 from hwnorm.hdl.axi import lane_bits
-from hwnorm.model import parameters_at, rows_of
+from hwnorm.model import first_of, parameters_at, rows_of
 
 #: Beats that cross into a simulator at once: what a simulation needs of memory at a time.
 BLOCK_BEATS = 1 << 14
@@ -43,7 +44,7 @@ def _cut(design, x):
     """Parts of rows that are small enough; none of no rows."""
     if not isinstance(x, np.ndarray) or x.ndim != 2:
         x = rows_of(design, x)
-    step = max(1, BLOCK_BEATS // design.beats)
+    step = max(1, BLOCK_BEATS * design.lanes // x.shape[1])
     for at in range(0, len(x), step):
         yield x[at : at + step]
 
@@ -70,7 +71,7 @@ def with_streams(design, blocks, streams):
     """
     done = 0
     for x in blocks:
-        some = parameters_at(streams, done, done + len(x))
+        some = first_of(parameters_at(streams, done, done + len(x)), x.shape[1])
         done += len(x)
         yield [x, *(np.broadcast_to(value, x.shape) for value in some.values())]
     for name, value in streams.items():
@@ -84,10 +85,16 @@ def input_formats(design):
 
 
 def block_bytes(design, parts):
-    """Rows of all that comes together as the bytes of beats, one behind the other."""
+    """Rows of all that comes together as the bytes of beats, one behind the other.
+
+    The last byte says whether the beat is a row's last.
+    """
     formats = input_formats(design)
     found = [to_bytes(p, fmt, design.lanes) for p, fmt in zip(parts, formats, strict=True)]
-    return np.concatenate(found, axis=1)
+    rows, dim = parts[0].shape
+    last = np.zeros((rows, dim // design.lanes), dtype=np.uint8)
+    last[:, -1] = 1
+    return np.concatenate([*found, last.reshape(-1, 1)], axis=1)
 
 
 def to_bytes(rows, fmt, lanes):
@@ -118,14 +125,24 @@ class RowCollector:
 
     def __init__(self, design, give):
         self._design, self._give = design, give
-        self._rest = b""
+        self._rest, self._due = b"", deque()
+
+    def expect(self, shape):
+        """Rows that went in: how many, and of how many elements."""
+        self._due.append(shape)
 
     def take(self, data):
         """Bytes of beats, as many as there are."""
-        data = self._rest + data
-        row = lane_bits(self._design.y) // 8 * self._design.dim
-        whole = len(data) // row * row
-        self._rest = data[whole:]
-        if whole:
-            array = np.frombuffer(data[:whole], dtype=np.uint8)
-            self._give(from_bytes(array, self._design.y, self._design.dim))
+        data, at = self._rest + data, 0
+        while self._due:
+            rows, dim = self._due.popleft()
+            size = lane_bits(self._design.y) // 8 * dim
+            whole = min(rows, (len(data) - at) // size)
+            if whole:
+                part = np.frombuffer(data, dtype=np.uint8, count=whole * size, offset=at)
+                self._give(from_bytes(part, self._design.y, dim))
+                at += whole * size
+            if whole < rows:
+                self._due.appendleft((rows - whole, dim))
+                break
+        self._rest = data[at:]

@@ -8,7 +8,7 @@
 //
 // All numbers are 64 bits in the machine's own order. In: Header; per loaded parameter its number,
 // beats, bytes of a beat and the beats; per streamed parameter the bytes of a beat, which follow
-// those of x in each beat; the permissions of the source and of the sink; then, each time an
+// those of x in each beat, and a byte that says whether it is a row's last; the permissions of the source and of the sink; then, each time an
 // 'm' frame asks for more, a Block and its beats (none: that was all). Out: frames of kind and
 // length; 'm' more, 'd' beats out, maybe none as a sign of life, 'e' Result and the handshakes.
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include <unistd.h>
@@ -164,7 +165,8 @@ void reset(Dut &dut) {
   set(true, ARESETN);
 }
 
-// Rows, one of them misframed, and a reset in the midst of all: afterwards nothing may remember.
+// Rows, one of them too short and one without an end, and a reset in the midst of all: afterwards
+// nothing may remember.
 void warm_up(Dut &dut, const Header &h, const std::vector<Load> &loads,
              const std::vector<uint64_t> &sizes, const std::vector<uint8_t> &may_send,
              Enable &enable) {
@@ -175,7 +177,7 @@ void warm_up(Dut &dut, const Header &h, const std::vector<Load> &loads,
     set(true, S_TVALID);
     for (size_t byte = 0; byte < beat.size(); byte++) beat[byte] = n * 37 + byte * 11;
     put(S_TDATA, beat.data(), beat.size());
-    bool last = (n + 1) % h.row_beats == 0 || n == h.row_beats * 2;
+    bool last = ((n + 1) % h.row_beats == 0 || n == h.row_beats * 2) && n < h.row_beats * 3;
     set(last, S_TLAST);
     for (size_t k = 0; k < h.streams; k++) {
       std::vector<uint8_t> other(sizes[k], static_cast<uint8_t>(n));
@@ -266,7 +268,7 @@ int main(int argc, char **argv) {
   // Bytes of a beat of every parameter with a stream.
   std::vector<uint64_t> sizes(h.streams);
   receive(sizes.data(), h.streams * sizeof sizes[0]);
-  uint64_t beat_bytes = h.in_bytes;
+  uint64_t beat_bytes = h.in_bytes + 1;
   for (uint64_t size : sizes) beat_bytes += size;
   std::vector<uint8_t> may_send = receive_bytes(h.period), may_take = receive_bytes(h.period);
   if (!h.streams)
@@ -283,20 +285,21 @@ int main(int argc, char **argv) {
   std::vector<uint8_t> held(h.out_bytes), now(h.out_bytes), junk(h.in_bytes, kJunk), handshakes;
   // Of the beat that is on its way in: which streams offer their part, and which part is taken.
   const uint8_t *beat = nullptr;
+  std::deque<bool> lasts;  // of the beats that are in and not out
   std::vector<bool> started(1 + h.streams), taken(1 + h.streams);
   uint64_t after = 0, phase = 0;
   bool stalled = false, held_last = false;
   // After the last beat it watches some cycles for more.
   while (after < 32 && r.status == kDone) {
     enable.wait();
-    bool end = (r.beats_in + 1) % h.row_beats == 0, take = may_take[phase];
+    bool take = may_take[phase];
     for (size_t n = 0; n <= h.streams; n++) {
       if (!started[n] && may_send[(phase + n * h.shift) % h.period]) {
         if (!beat) beat = source.next();
         started[n] = beat != nullptr;
       }
     }
-    bool offer = started[0] && !taken[0];
+    bool offer = started[0] && !taken[0], end = beat && beat[beat_bytes - 1];
     put(S_TDATA, offer ? beat : junk.data(), h.in_bytes);
     set(!offer || end, S_TLAST);
     set(offer, S_TVALID);
@@ -323,7 +326,8 @@ int main(int argc, char **argv) {
         if (!r.beats_out) r.first_out = r.cycles;
         r.last_out = r.cycles;
         r.beats_out++;
-        if (last != (r.beats_out % h.row_beats == 0)) r.status = kLastWrong;
+        if (last != lasts.front()) r.status = kLastWrong;
+        lasts.pop_front();
       }
     }
     stalled = valid && !take;
@@ -338,6 +342,7 @@ int main(int argc, char **argv) {
     if (whole) {
       if (!r.beats_in) r.first_in = r.cycles;
       r.beats_in++;
+      lasts.push_back(end);
       beat = nullptr;
       std::fill(started.begin(), started.end(), false);
       std::fill(taken.begin(), taken.end(), false);

@@ -88,7 +88,8 @@ def _check_ports(dut, text):
 
 
 def _simulate(job, program, folder):
-    beats = _write(job, folder)
+    shapes = _write(job, folder)
+    beats = sum(rows * dim for rows, dim in shapes) // job.dut.design.lanes
     limit = job.limit(beats)
     options = {
         "stim": folder / "stim.mem", "go": folder / "go.mem", "out": folder / "out.txt",
@@ -104,7 +105,7 @@ def _simulate(job, program, folder):
         *(["-fst"] if job.waves and job.waves.suffix == ".fst" else []),
     ]
     command += [f"+{name}={value}" for name, value in options.items()]
-    reader = _Reader(job, limit)
+    reader = _Reader(job, limit, shapes)
     (folder / "out.txt").touch()
     with (
         open(folder / "printed.txt", "w+b") as printed,
@@ -151,19 +152,18 @@ def _follow(process, out, reader):
 
 
 def _write(job, folder):
-    """The files that the bench reads; returns the number of beats."""
-    design, beats = job.dut.design, 0
+    """The files that the bench reads; returns the blocks' rows and elements of a row."""
+    design, shapes = job.dut.design, []
     for name, values in job.loads.items():
         fmt = design.parameters[name]
         (folder / f"{name}.mem").write_text(_words(to_bytes(values[None], fmt, design.lanes)))
     with open(folder / "stim.mem", "w", encoding="ascii") as file:
         for block in job.blocks:
-            data = block_bytes(design, block)
-            beats += len(data)
-            file.write(_words(data))
+            shapes.append(block[0].shape)
+            file.write(_words(block_bytes(design, block)))
     go = job.stalls.source + 2 * job.stalls.sink.astype(int)
     (folder / "go.mem").write_text("\n".join(format(n, "02b") for n in go) + "\n")
-    return beats
+    return shapes
 
 
 def _words(beats):
@@ -176,12 +176,22 @@ def _check_flags(flags):
             raise unknown(f"{name} = {bit}", "the last")
 
 
+def _lasts(shapes, lanes):
+    """Beat by beat, whether it is a row's last."""
+    for rows, dim in shapes:
+        for _ in range(rows):
+            yield from (n == dim - lanes for n in range(0, dim, lanes))
+
+
 class _Reader:
     """Understands the lines that the bench writes."""
 
-    def __init__(self, job, limit):
+    def __init__(self, job, limit, shapes):
         self._design, self._limit = job.dut.design, limit
         self._collector = RowCollector(job.dut.design, job.give)
+        for shape in shapes:
+            self._collector.expect(shape)
+        self._lasts = _lasts(shapes, job.dut.design.lanes)
         self._digits = lane_bits(self._design.y) // 4 * self._design.lanes
         self._hex, self._handshakes = [], []
         self.beats, self.flags, self.outcome = 0, (), None
@@ -192,7 +202,7 @@ class _Reader:
         if kind == "d":
             last, data = rest
             self.beats += 1
-            if (last == "1") != (self.beats % self._design.beats == 0):
+            if (last == "1") != next(self._lasts):
                 raise wrong_last(self._design, self.beats - 1)
             self._hex.append(data)
         elif kind == "h":

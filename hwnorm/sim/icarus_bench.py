@@ -61,14 +61,14 @@ module hwnorm_bench;
       $dumpvars(0, dut);
     end
     reset;
-    // Rows, one of them misframed, and a reset in the midst of all: afterwards nothing may
-    // remember.
+    // Rows, one of them too short and one without an end, and a reset in the midst of all:
+    // afterwards nothing may remember.
     part = 1;
     load;
     for (n = 0; n < {warm}; n = n + 1) begin
 {wait}      s_axis_tvalid = 1;
       for (k = 0; k < {bytes}; k = k + 1) s_axis_tdata[8*k +: 8] = n * 37 + k * 11;
-      s_axis_tlast = (n + 1) % {beats} == 0 || n == 2 * {beats};
+      s_axis_tlast = ((n + 1) % {beats} == 0 || n == 2 * {beats}) && n < 3 * {beats};
       m_axis_tready = n % 2;
 {warm_streams}      #{half} aclk = 1; #{half} aclk = 0;
     end
@@ -93,7 +93,7 @@ module hwnorm_bench;
         end
       s_axis_tvalid = started[0] && !taken[0];
       s_axis_tdata = s_axis_tvalid ? word[{s}:0] : {junk};
-      s_axis_tlast = !s_axis_tvalid || offered % {beats} == 0;
+      s_axis_tlast = !s_axis_tvalid || word[{last}];
 {drive_streams}      m_axis_tready = go[cycle % {period}][1];
       #{half};
       if (cycle < trace)
@@ -178,11 +178,14 @@ def _streams(design, ports):
         part["drive_streams"] += (
             f"      {bus}_tvalid = started[{n}] && !taken[{n}];\n"
             f"      {bus}_tdata = {bus}_tvalid ? word[{low} +: {bits}] : {junk(bits - 1)};\n"
-            f"      {bus}_tlast = !{bus}_tvalid || offered % {design.beats} == 0;\n"
+            f"      {bus}_tlast = !{bus}_tvalid || word[{{last}}];\n"
         )
         part["take_streams"] += f"      if ({bus}_tvalid && {bus}_tready) taken[{n}] = 1;\n"
         low += bits
-    return part | {"streams": len(design.streamed), "word": low - 1}
+    drive = part["drive_streams"].replace("{last}", str(low))
+    return part | {
+        "drive_streams": drive, "streams": len(design.streamed), "word": low + 7, "last": low
+    }  # fmt: skip
 
 
 def _pause(design, ports, half):

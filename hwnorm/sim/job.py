@@ -107,9 +107,8 @@ def changed(cycle):
 
 def wrong_last(design, beat):
     """The error for a `last` at the wrong place."""
-    return SimulationError(
-        f"last must mark every {design.beats}th beat, got it wrong at beat {beat}"
-    )
+    where = f"every {design.beats}th beat" if design.dim_max is None else "the same beats as of x"
+    return SimulationError(f"last must mark {where}, got it wrong at beat {beat}")
 
 
 def too_many(cycle):

@@ -124,11 +124,12 @@ class _Session:
 
     def __init__(self, job, process, printed):
         self._job, self._process, self._printed = job, process, printed
+        self._collector = RowCollector(job.dut.design, job.give)
         self._beat_bytes = lane_bits(job.dut.design.y) // 8 * job.dut.design.lanes
         self._beats_fed = self._beats_out = 0
 
     def run(self):
-        job, collector = self._job, RowCollector(self._job.dut.design, self._job.give)
+        job, collector = self._job, self._collector
         self._begin()
         blocks = iter(job.blocks)
         while True:
@@ -164,6 +165,7 @@ class _Session:
         if block is None:
             return self._send_numbers(0, 0)
         beats = block_bytes(design, block)
+        self._collector.expect(block[0].shape)
         self._beats_fed += len(beats)
         self._send_numbers(len(beats), self._job.limit(self._beats_fed))
         return self._send(beats.tobytes())

@@ -1,5 +1,6 @@
 """Amaranth's own simulator: nothing to install, every named wire in the waves."""
 
+from collections import deque
 from contextlib import nullcontext
 
 import numpy as np
@@ -70,6 +71,8 @@ async def _stream(ctx, job, core, sink, pause):
                     beat = next(source, None)
                     more = beat is not None
                     fetched += more
+                    if more:
+                        sink.expect(bool(beat[0] >> len(payloads[0]) - 1))
                 started[n] = more
         # What is taken of a beat waits for the rest of it, as a source in step does.
         offers = [s and not t for s, t in zip(started, taken, strict=True)]
@@ -142,8 +145,13 @@ class _Sink:
     def __init__(self, job):
         self._job, self._design = job, job.dut.design
         self._held, self._row, self._handshakes = None, [], []
+        self._lasts = deque()
         self._first_in = self._first_out = self._last_out = 0
         self.cycle = self.beats_in = self.beats_out = 0
+
+    def expect(self, last):
+        """A beat is on its way in; whether it is a row's last."""
+        self._lasts.append(last)
 
     def step(self, handshakes, taken, word):
         """What was on the handshakes in a cycle, and whether a beat in is taken as a whole."""
@@ -166,17 +174,17 @@ class _Sink:
         self.cycle += 1
 
     def _take(self, word):
-        width, lanes, beats = self._design.y.width, self._design.lanes, self._design.beats
+        width, lanes, last = self._design.y.width, self._design.lanes, self._lasts.popleft()
         if not self.beats_out:
             self._first_out = self.cycle
         self._last_out = self.cycle
         self.beats_out += 1
-        if bool(word >> width * lanes) != (self.beats_out % beats == 0):
+        if bool(word >> width * lanes) != last:
             raise wrong_last(self._design, self.beats_out - 1)
         for lane in range(lanes):
             element = word >> lane * width & (1 << width) - 1
             self._row.append(element - (element >> width - 1 << width))
-        if self.beats_out % beats == 0:
+        if last:
             self._job.give(np.array([self._row], dtype=np.int64))
             self._row = []
 
