@@ -63,15 +63,36 @@ def random_rows(design, rows, seed=0):
 def endless_rows(design, rows, seed=0):
     """The corner rows, and then as many random ones as are asked for, in blocks.
 
+    Of designs with ``dim_max`` they are cut, a few at a time, to lengths of all sorts, the longest
+    and the shortest first.
+
     Yields
     ------
     numpy.ndarray of int64, (rows, dim)
     """
     for n in range(1 + rows):
         block = random_rows(design, 256, [seed, n] if n > 1 else seed) if n else corner_rows(design)
-        yield block[:rows]
+        block = block[:rows]
+        yield from [block] if design.dim_max is None else cut_rows(design, block, [seed, n])
         rows -= len(block)
         if rows <= 0:
+            return
+
+
+def cut_rows(design, block, seed=0):
+    """Rows of the full length, cut to the lengths that a design with ``dim_max`` takes.
+
+    Yields
+    ------
+    numpy.ndarray of int64, (rows, dim)
+    """
+    rng, at = np.random.default_rng(seed), 0
+    for n in range(len(block)):
+        dim = design.dims[-1 if n == 0 else 0] if n < 2 else int(rng.choice(design.dims))
+        count = int(rng.integers(1, 4))
+        yield block[at : at + count, :dim]
+        at += count
+        if at >= len(block):
             return
 
 

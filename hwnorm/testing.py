@@ -17,7 +17,7 @@ from hwnorm.measure import golden, measure
 from hwnorm.model import evaluate, exact_block
 from hwnorm.norms import NORMS, Norm
 from hwnorm.report import check_text
-from hwnorm.rows import corner_rows, random_rows, real_rows
+from hwnorm.rows import corner_rows, endless_rows, random_rows, real_rows
 from hwnorm.sim import ENGINES
 
 #: Clock budgets in ns: a register behind nearly every op, a usual one, hardly any register.
@@ -110,6 +110,8 @@ def checks_of(design, *, engines=("icarus",)):
         "bursts of stalls": partial(check_rtl, stall=0.5, pattern="bursty"),
         "rate": check_rate,
     }
+    if design.dim_max is not None:
+        checks["lengths"] = check_lengths
     return checks | {f"verilog in {name}": partial(check_verilog, engine=name) for name in engines}
 
 
@@ -185,6 +187,21 @@ def check_rate(design):
     latency, rate = result.latency_cycles, result.beats_per_cycle
     _require(latency == design.latency, f"latency must be {design.latency} cycles, got {latency}")
     _require(rate == 1, f"a beat must come every cycle, got {rate:.3f} beats a cycle")
+
+
+def check_lengths(design):
+    """Rows of all lengths, one behind the other, keep the bound and are the model's bits."""
+    given = {} if design.store == "rom" else _parameters(design)
+    blocks = list(endless_rows(design, 64))
+    for x in blocks:
+        report = measure(design, x, **_parameters(design))
+        _require(
+            report.all.holds,
+            f"max error of rows of {x.shape[1]} must keep the bound {design.bound_ulp:.4f} ulp, "
+            f"got {report.all.max_ulp:.4f}",
+        )
+    for stall in (0.0, 0.4):
+        assert_bit_exact(design, iter(blocks), **given, stall=stall, seed=3)
 
 
 def check_verilog(design, engine="icarus"):

@@ -1,6 +1,7 @@
 """The root of a row whose length is known when it has come: count / sqrt(v)."""
 
 from dataclasses import dataclass
+from math import ceil, floor, log2
 
 from hwnorm.approx.rsqrt import ReciprocalRoot
 from hwnorm.fixed import Fixed
@@ -23,10 +24,15 @@ class CountedRoot:
         Of v.
     count : Fixed
         Interval of the count, positive integers.
+    least, most : float
+        What the result lies between, without its error: count and v belong together, so this is
+        narrower than their intervals say, and it saves bits of the shift.
     """
 
     root: ReciprocalRoot
     count: Fixed
+    least: float
+    most: float
 
     @property
     def max_error(self):
@@ -46,7 +52,12 @@ class CountedRoot:
         both = select(low, product + product, product)
         both = both.within(2 * least, max(4 * least, product.fmt.hi)).named("counted")
         sig = both.round(frac - bits, "nearest_up")
+        # The exponent is log2(sig / result): counted from its smallest on.
+        error = 1 + 2 * self.max_error
+        low_exp = floor(log2(sig.fmt.lo * sig.fmt.lsb / (self.most * error)))
+        high_exp = ceil(log2(sig.fmt.hi * sig.fmt.lsb * error / self.least))
+        exp = inv.exp + zeros + low - low_exp
         hidden = self.root.hidden
         if hidden is not None:
             sig = sig - const(2.0 ** (hidden - sig.fmt.frac), sig.fmt.frac)
-        return Scaled(sig, inv.exp + zeros + low, hidden)
+        return Scaled(sig >> low_exp, exp.within(0, high_exp - low_exp), hidden)

@@ -75,10 +75,11 @@ def layers_of(design, data, rows, seed):
         x = np.concatenate([corner_rows(design), random_rows(design, 256, seed)])
         layers, source = [Layer("corner and random rows", x)], "corner and seeded random rows"
     for layer in layers:
-        if layer.x.shape[-1] != design.dim:
-            raise ValueError(
-                f"data of {source} must have dim={design.dim}, got {layer.x.shape[-1]}"
-            )
+        if layer.x.shape[-1] not in design.dims:
+            dim = f"dim={design.dim}"
+            if design.dim_max is not None:
+                dim = f"at most {dim} in whole beats"
+            raise ValueError(f"data of {source} must have {dim}, got {layer.x.shape[-1]}")
     if rows is not None:
         layers = first_rows(layers, rows)
     return layers, source
@@ -92,8 +93,9 @@ def given_rows(design, data, rows, seed):
     str, iterator of numpy.ndarray, dict
         What to call them; the rows; parameters, unless the design has them in ROM.
     """
-    if data is None and not fitting_layers(design):
-        return "corner and random rows", endless_rows(design, rows, seed), {}
+    if data is None and (design.dim_max is not None or not fitting_layers(design)):
+        lengths = " of all lengths" if design.dim_max is not None else ""
+        return f"corner and random rows{lengths}", endless_rows(design, rows, seed), {}
     layers = layers_of(design, data, None, seed)[0]
     used = first_rows(layers, rows)
     return _name(used), (layer.x for layer in used), _loads(design, used)

@@ -68,7 +68,7 @@ def sim(design, rows, data, timeline, verilog, no_cache, as_json, **settings):
     facts = {
         "engine": settings["engine"],
         "bit_exact": found.bit_exact,
-        "rows": found.elements // design.dim,
+        "rows": result.rows if result else found.elements // design.dim,
         **dict.fromkeys(("cycles", "latency_cycles", "beats_per_cycle", "saturated")),
         "mismatches": found.mismatches,
     }

@@ -94,6 +94,7 @@ def manifest(design, top, x, gamma=None, beta=None):
         "top": top,
         "norm": design.kind,
         "dim": design.dim,
+        "dim_max": design.dim_max,
         "lanes": design.lanes,
         "eps": design.eps,
         "formats": {
@@ -109,6 +110,7 @@ def manifest(design, top, x, gamma=None, beta=None):
         "latency_cycles": design.latency,
         "beats_per_row": design.beats,
         "cycles_per_beat": 1,
+        "target": design.target,
         "period_ns": design.period_ns,
         "bound_ulp": round(design.bound_ulp, 6),
         "measured": {

@@ -68,7 +68,9 @@ class RMSNorm(ScalingNorm):
 
     def counted_root(self, total, count):
         """What a row's elements are multiplied by, where its length is counted."""
-        return CountedRoot(self.root(total, 1.0), count)
+        largest = max(-self.x.lo, self.x.hi) * self.x.lsb
+        ends = (1 / sqrt(square + self.eps_used) for square in (largest**2, 0.0))
+        return CountedRoot(self.root(total, 1.0), count, *ends)
 
     def load(self, name, value):
         stored = super().load(name, value)
