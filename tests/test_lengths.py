@@ -227,7 +227,7 @@ def shallow(width, depth):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RMSNorm(), "dim must be an integer, got None"),
+        (lambda: RMSNorm(), "dim must be given, got none"),
         (lambda: RMSNorm(dim=4, dim_max=8), "dim must not be given with dim_max, got 4"),
         (lambda: RMSNorm(dim_max="8"), "dim_max must be an integer, got '8'"),
         (lambda: RMSNorm(dim_max=1), "dim_max must lie in 2..16384, got 1"),

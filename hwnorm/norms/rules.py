@@ -22,6 +22,8 @@ def check_fields(design):
 def _check_sizes(design):
     if design.dim_max is not None:
         _check_lengths(design)
+    if design.dim is None:
+        raise ValueError("dim must be given, got none")
     for name in ("dim", "lanes"):
         if not is_integer(getattr(design, name)):
             raise ValueError(f"{name} must be an integer, got {getattr(design, name)!r}")
