@@ -35,7 +35,7 @@ class Norm:
 
     Parameters
     ----------
-    dim : int
+    dim : int or None
         Elements of a row, 2 to 16384.
     dim_max : int or None
         In place of `dim`, of norms that can: rows are of any length up to this, in whole beats,
