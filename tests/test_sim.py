@@ -14,7 +14,7 @@ from hwnorm.sim.stalls import PERIOD_CYCLES, Stalls, make_stalls
 #: Widths under, at and over a byte, a word and a long word; every kind of parameter store.
 DESIGNS = {
     "words": RMSNorm(dim=12, lanes=3, x="s24/8", gamma="s9/7", y="s11/6"),
-    "wide": LayerNorm(dim=40, lanes=20, x="s16/8", gamma="s16/13", beta="s7/3", y="s12/8"),
+    "wide": LayerNorm(dim=40, lanes=10, x="s16/8", gamma="s16/13", beta="s7/3", y="s12/8"),
     "log": RMSNorm(dim=16, lanes=1, x="s8/4", gamma="s8/6", y="s8/4", rsqrt=Rsqrt("log")),
     "rom": RMSNorm(dim=8, lanes=8, x="s12/4", gamma="s6/4", y="s9/5", store="rom"),
 }
