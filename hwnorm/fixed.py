@@ -3,6 +3,7 @@
 import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -76,7 +77,7 @@ class Fixed:
         """Whether the word needs a sign bit."""
         return self.lo < 0
 
-    @property
+    @cached_property
     def width(self):
         """Bits of the smallest word that holds the interval (at least 1)."""
         if self.signed:

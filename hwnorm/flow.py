@@ -265,7 +265,13 @@ class Flow:
 
     def cost_on(self, target):
         """The sum over all ops, for one instance."""
-        return sum((wire.cost_on(target) for wire in self.wires), Cost())
+        if target not in self._costs:
+            self._costs[target] = sum((wire.cost_on(target) for wire in self.wires), Cost())
+        return self._costs[target]
+
+    @cached_property
+    def _costs(self):
+        return {}
 
     def describe(self, period_ns, target=GENERIC, schedule=None):
         """A table of the wires: name, op, operands, format, cycle.

@@ -311,8 +311,15 @@ class Norm:
 
     def schedule(self, flow):
         """A flow's `Schedule` at the design's period and target."""
-        turns = self.turns if flow is self.flows.solve else {}
-        return flow.schedule(self.period_ns, TARGETS[self.target], **turns)
+        if flow not in self._schedules:
+            turns = self.turns if flow is self.flows.solve else {}
+            found = flow.schedule(self.period_ns, TARGETS[self.target], **turns)
+            self._schedules[flow] = found
+        return self._schedules[flow]
+
+    @cached_property
+    def _schedules(self):
+        return {}
 
     @cached_property
     def turns(self):
