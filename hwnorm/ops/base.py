@@ -35,7 +35,7 @@ class Cost:
     blocks: int = 0
 
     def __iter__(self):
-        # Designs are priced by the thousand: dataclasses.astuple copies, and takes most of the time.
+        # Designs are priced by the thousand; dataclasses.astuple would copy every number.
         return iter((self.luts, self.multipliers, self.rom_bits, self.adder_bits, self.blocks))
 
     def __add__(self, other):
