@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 
 from hwnorm.norms.timing import accumulator_lag, accumulator_ns, accumulator_pieces
+from hwnorm.ops import Add
 from hwnorm.targets import TARGETS
 
 #: Levels of logic from the state of the shell to itself: ring, credit, queue.
@@ -143,7 +144,8 @@ def lut_features(design, target):
     -------
     list of float
         LUTs of logic in the ops; bits of adders; bits of memories that several LUT RAMs, or
-        registers, are multiplexed for; bits of the shell's counters; 1.
+        registers, are multiplexed for; bits of the shell's counters; bits of sums of sums in one
+        cycle, which Yosys makes of carry-save adders; 1.
     """
     cost = design_cost(design, target)
     totals = sum(fmt.width for fmt in design.flows.totals.values())
@@ -153,7 +155,20 @@ def lut_features(design, target):
     else:
         muxed = sum(m.words * m.bits for m in small)
     counters = 5 * design.beats.bit_length() + 4 * design.latency.bit_length()
-    return [cost.luts, cost.adder_bits + totals, muxed, counters, 1.0]
+    return [cost.luts, cost.adder_bits + totals, muxed, counters, _compressed(design), 1.0]
+
+
+def _compressed(design):
+    """Bits of the adders of the reduction trees that take another one's sum in its own cycle."""
+    bits = 0
+    for flow in design.flows.reduce.values():
+        schedule = design.schedule(flow)
+        for wire in flow.wires:
+            if isinstance(wire, Add):
+                same = [a for a in wire.args if isinstance(a, Add)]
+                same = [a for a in same if schedule.available[a] == schedule.place[wire]]
+                bits += len(same) * wire.fmt.width
+    return bits
 
 
 def longest_path(design, target):

@@ -1,5 +1,6 @@
 """Writing files so that an interrupted run leaves nothing half-written."""
 
+import hashlib
 import math
 import os
 import shutil
@@ -83,3 +84,9 @@ def write_tree(folder, files):
         raise ValueError(f"output {folder} must be writable, got: {error.strerror}") from None
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def code_digest(folder):
+    """A checksum of the Python files in a folder and below it."""
+    files = sorted(Path(folder).rglob("*.py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()

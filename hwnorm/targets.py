@@ -61,7 +61,7 @@ class Target:
     ram_logic_bits: int = 1792
     block_shapes: tuple = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
     lut_ram: bool = True
-    luts_of: tuple = (1.0, 0.0, 1.0, 1.0, 150.0)
+    luts_of: tuple = (1.0, 0.0, 1.0, 1.0, 2.0, 150.0)
     slack: tuple = (0.0, 1.0, 0.0)
 
     def __str__(self):
@@ -120,7 +120,7 @@ _ECP5 = Target(
     memory_ns=1.6,
     read_ns=5.6,
     held_ns=3.9,
-    luts_of=(0.841, 0.013, 0.072, 0.494, 108.311),
+    luts_of=(0.771, 0.054, 0.291, 1.524, 2.161, 44.285),
     slack=(1.629, 0.666, 1.026),
 )
 

@@ -235,9 +235,14 @@ def test_limits_change_what_is_asked_of_stored_points(rows, tmp_path):
     assert run(space_of(**TABLES), rows, tmp_path).evaluated == 0
 
 
-def test_stores_of_others(rows, tmp_path):
+def test_stores_of_others(rows, tmp_path, monkeypatch):
     space = space_of(segments=[4])
     run(space, rows, tmp_path)
+    with monkeypatch.context() as patch:
+        # Its estimates may be others.
+        patch.setattr(tuning, "code_digest", lambda folder: "another")
+        with pytest.raises(ValueError, match="must be of the same hwnorm, got points of another"):
+            run(space, rows, tmp_path)
     with pytest.raises(ValueError, match="must be of the same data, got points of another"):
         run(space, Rows.of(layers_of(2)), tmp_path)
     other = dataclasses.replace(space, base=dataclasses.replace(RMS, eps=1e-6))
@@ -339,7 +344,7 @@ def test_processes_find_the_same(rows, swept):
 
 
 def test_a_worker_that_dies_is_said(rows, tmp_path, monkeypatch):
-    from hwnorm.tune import pool
+    from hwnorm.tune import pool, tuning
 
     monkeypatch.setattr(pool, "_evaluate", _die)
     with pytest.raises(TimeoutError, match=r"^a worker process died, .* go on with --resume$"):

@@ -6,15 +6,14 @@ import json
 from functools import cache
 from pathlib import Path
 
-from hwnorm.files import write_text
+from hwnorm.files import code_digest, write_text
 from hwnorm.sim.cache import cache_folder
 
 
 @cache
 def own_code():
     """What this package's files hold: results of other code are not looked up."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+    return code_digest(Path(__file__).parent)
 
 
 def cached(question, answer, use=True, enough=lambda found: True):

@@ -4,10 +4,12 @@ import hashlib
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from hwnorm.design import dumps
+from hwnorm.files import code_digest
 from hwnorm.norms import Norm
 from hwnorm.rows import Layer
 from hwnorm.tune.figures import FIGURES
@@ -207,7 +209,10 @@ def run(space, rows, folder=None, *, resume=False, jobs=1, scheduler=None, repor
         raise ValueError(f"jobs must be a positive integer, got {jobs!r}")
     space = space.resolved(rows)
     compute = cluster(scheduler) if scheduler else serial if jobs == 1 else processes(jobs)
-    store = Store(folder, {"design": _identity(space), "data": rows.fingerprint}, resume)
+    # Figures of another hwnorm's estimates do not compare.
+    code = code_digest(Path(__file__).parents[1])[:16] if folder else ""
+    known = {"design": _identity(space), "data": rows.fingerprint, "hwnorm": code}
+    store = Store(folder, known, resume)
     started = time.perf_counter()
     try:
         search = Search(space, rows, store, compute, report)
