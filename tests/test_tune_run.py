@@ -18,7 +18,7 @@ from test_tune_space import space_of
 import hwnorm
 from hwnorm import pareto
 from hwnorm.design import dumps
-from hwnorm.tune import search
+from hwnorm.tune import search, tuning
 from hwnorm.tune.front import front_of, recommended
 from hwnorm.tune.report import tuning_data
 from hwnorm.tune.rows import Rows
@@ -344,7 +344,7 @@ def test_processes_find_the_same(rows, swept):
 
 
 def test_a_worker_that_dies_is_said(rows, tmp_path, monkeypatch):
-    from hwnorm.tune import pool, tuning
+    from hwnorm.tune import pool
 
     monkeypatch.setattr(pool, "_evaluate", _die)
     with pytest.raises(TimeoutError, match=r"^a worker process died, .* go on with --resume$"):
