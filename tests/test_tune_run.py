@@ -303,8 +303,8 @@ def test_what_is_finished_survives_an_interrupt(rows, tmp_path):
 
 @pytest.mark.parametrize("strike", [signal.SIGINT, signal.SIGKILL])
 def test_a_killed_run_goes_on(tmp_path, strike, swept):
-    layers = layers_of()
-    np.savez(tmp_path / "rows.npz", x=np.stack([one.x[:12] for one in layers]),
+    layers = layers_of(rows=400)
+    np.savez(tmp_path / "rows.npz", x=np.stack([one.x[:400] for one in layers]),
              gamma=np.stack([one.gamma for one in layers]))  # fmt: skip
     (tmp_path / "mine.toml").write_text(dumps(RMS))
     (tmp_path / "space.toml").write_text(
