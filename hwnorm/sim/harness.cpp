@@ -8,9 +8,10 @@
 //
 // All numbers are 64 bits in the machine's own order. In: Header; per loaded parameter its number,
 // beats, bytes of a beat and the beats; per streamed parameter the bytes of a beat, which follow
-// those of x in each beat, and a byte that says whether it is a row's last; the permissions of the source and of the sink; then, each time an
-// 'm' frame asks for more, a Block and its beats (none: that was all). Out: frames of kind and
-// length; 'm' more, 'd' beats out, maybe none as a sign of life, 'e' Result and the handshakes.
+// those of x in each beat, and a byte that says whether it is a row's last; the permissions of the
+// source and of the sink; then, each time an 'm' frame asks for more, a Block and its beats (none:
+// that was all). Out: frames of kind and length; 'm' more, 'd' beats out, maybe none as a sign of
+// life, 'e' Result and the handshakes.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
