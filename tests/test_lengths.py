@@ -8,7 +8,7 @@ from test_engine import beats_of, by_chance, drive
 from test_variants import drive as drive_streams
 
 from hwnorm import LayerNorm, LogTables, RMSNorm, Rsqrt, load, measure, model, simulate
-from hwnorm.bitexact import assert_bit_exact
+from hwnorm.bitexact import assert_bit_exact, compare
 from hwnorm.cli import main
 from hwnorm.design import dumps, parse
 from hwnorm.model import evaluate
@@ -219,6 +219,28 @@ def test_conformance_finds_a_row_that_is_counted_wrong(monkeypatch):
 def shallow(width, depth):
     """Lengths of a few rows only, as if all rows were long."""
     return SyncFIFO(width=width, depth=depth if width > 8 else 4)
+
+
+@pytest.mark.parametrize("length", [3, 12])
+def test_what_differs_is_told_and_kept(length, tmp_path, monkeypatch):
+    """The run of rows of the first mismatch's length is kept, and enough to replay it."""
+    design = DESIGNS["odd"]
+    zeros = [np.zeros((3, n), dtype=int) for n in (6, 9)]
+    blocks = [*zeros, np.full((2, length), 20), *zeros]
+    monkeypatch.setattr("hwnorm.ops.ShiftRight.rtl", lambda self, m, a, s, **_: (a >> s) << 1)
+    found = compare(design, iter(blocks))
+    row = found.first[0]
+    starts = np.cumsum([0] + [len(block) for block in blocks])
+    at = int(np.searchsorted(starts, row, side="right")) - 1
+    assert at in (1, 2), "in the row that is not zero, or beside it"
+    np.testing.assert_array_equal(found.rows, blocks[at])
+    assert found.skipped == starts[at]
+    with pytest.raises(AssertionError) as error:
+        assert_bit_exact(design, iter(blocks), folder=tmp_path / "kept")
+    assert f"first in row {row}, element " in str(error.value)
+    said = f"reproducer: {tmp_path / 'kept'} (without the first {starts[at]} rows)"
+    assert said in str(error.value)
+    assert np.load(tmp_path / "kept/x.npy").shape == blocks[at].shape
 
 
 # -- bad input --------------------------------------------------------------------------
