@@ -316,6 +316,8 @@ def test_a_killed_run_goes_on(tmp_path, strike, swept):
     process = subprocess.Popen(
         [sys.executable, "-m", "hwnorm", *command], cwd=tmp_path, env=environment,
         stderr=subprocess.PIPE, text=True,
+        # A shell's background job, which may be what tests are run by, ignores interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     store, count = tmp_path / "run" / NAME, 0
     while count < 15 and process.poll() is None:
