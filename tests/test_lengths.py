@@ -280,3 +280,22 @@ def test_what_differs_is_told_and_kept(length, tmp_path, monkeypatch):
 def test_what_is_refused(make, message):
     with refused(message):
         make()
+
+
+@pytest.mark.parametrize("name", ["odd", "one lane", "wide"])
+def test_the_scale_keeps_its_error(name):
+    """Of many totals and lengths, against float64: a rounding that is not to nearest is seen."""
+    design, rng = DESIGNS[name], np.random.default_rng(0)
+    dims = rng.choice(design.dims, 20000)
+    top = np.log2(design.x.hi**2 * dims)
+    sumsq = np.floor(2.0 ** (rng.random(len(dims)) * top)).astype(np.int64)
+    found = design.flows.solve.run(sumsq=sumsq, count=dims)
+    hidden = design.flows.solve.results["inv"].hidden
+    sig = found["inv"] + (0 if hidden is None else 1 << hidden)
+    scale = np.ldexp(sig.astype(float), -design.flows.solve.outputs["inv"].fmt.frac)
+    scale = scale * 2.0 ** -found["inv_exp"].astype(float)
+    real = np.ldexp(sumsq.astype(float), -2 * design.x.frac)
+    ideal = dims / np.sqrt(dims * (real + dims * design.eps_used))
+    error = scale / ideal - 1
+    assert np.abs(error).max() <= design.scale_error
+    assert abs(error.mean()) < design.scale_error / 20
