@@ -15,7 +15,7 @@ from hwnorm.export import write_bundle
 from hwnorm.hdl import verilog
 from hwnorm.rows import bench_rows
 from hwnorm.synth import TARGETS, synthesise, synthesise_verilog, tools
-from hwnorm.synth.netlist import SOURCE, build_netlist
+from hwnorm.synth.netlist import SOURCE, build_netlist, raw_cells
 
 TINY = CATALOGUE["tiny-64"]
 SMALL = replace(TINY, dim=16, lanes=2)
@@ -91,6 +91,19 @@ def test_yosys_on_the_path_gives_the_same(monkeypatch, tmp_path):
     assert (result.raw_cells, result.parts) == (wheel.raw_cells, wheel.parts)
 
 
+def _simulated(folder, top, files):
+    """What a bench says of iCE40's cells."""
+    library = Path(util.find_spec("pyosys").origin).parent / "share" / "ice40" / "cells_sim.v"
+    for command in (
+        f"iverilog -g2012 -DNO_ICE40_DEFAULT_ASSIGNMENTS -o tb.vvp -s {top} {files} {library}",
+        "vvp -N tb.vvp",
+    ):
+        done = subprocess.run(
+            command.split(), cwd=folder, capture_output=True, text=True, check=True
+        )
+    return done.stdout
+
+
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_ice40_multipliers_compute_what_they_should(lanes, tmp_path):
     # Yosys' packing into MAC16 breaks sums of two products, unless it is kept from it.
@@ -100,16 +113,43 @@ def test_ice40_multipliers_compute_what_they_should(lanes, tmp_path):
     script = (*target.script(target.devices["up5k"], "norm"), "write_verilog -noattr cells.v")
     build_netlist(tools.yosys(), tmp_path / "tb", verilog(design, "norm"), "norm", script)
     assert SOURCE in {path.name for path in (tmp_path / "tb").iterdir()}
-    cells = Path(util.find_spec("pyosys").origin).parent / "share" / "ice40" / "cells_sim.v"
-    for command in (
-        f"iverilog -g2012 -DNO_ICE40_DEFAULT_ASSIGNMENTS -o tb.vvp -s norm_tb norm_tb.v cells.v "
-        f"{cells}",
-        "vvp -N tb.vvp",
-    ):
-        done = subprocess.run(
-            command.split(), cwd=tmp_path / "tb", capture_output=True, text=True, check=True
-        )
-    assert "PASS: 6 rows" in done.stdout
+    assert "PASS: 6 rows" in _simulated(tmp_path / "tb", "norm_tb", "norm_tb.v cells.v")
+
+
+TWICE = """module top(input clk, input signed [15:0] a, b, output reg signed [31:0] y);
+  reg signed [15:0] one, other;
+  reg signed [31:0] product;
+  always @(posedge clk) begin
+    one <= a; other <= b; product <= one * other; y <= {shape};
+  end
+endmodule
+"""
+TWICE_TB = """module tb;
+  reg clk = 0; reg signed [15:0] a, b; wire [31:0] is, should; integer n, wrong = 0;
+  top rtl(clk, a, b, should); gate cells(.clk(clk), .a(a), .b(b), .y(is));
+  initial begin
+    for (n = 0; n < 100; n = n + 1) begin
+      a = $random; b = $random; #5 clk = 1; #5 clk = 0;
+      if (n > 4 && is !== should) wrong = wrong + 1;
+    end
+    $display("%0d wrong", wrong);
+  end
+endmodule
+"""
+
+
+@pytest.mark.parametrize("shape", ["product", "product[15:0]", "product << 3"])
+def test_ice40_products_survive_a_second_register(shape, tmp_path):
+    # Without the guard, Yosys 0.70 ends by a signal, or leaves no cell of it all.
+    text = TWICE.replace("{shape}", shape)
+    (tmp_path / "rtl.v").write_text(text, encoding="utf-8")
+    (tmp_path / "tb.v").write_text(TWICE_TB, encoding="utf-8")
+    target = TARGETS["ice40"]
+    script = (*target.script(target.devices["up5k"], "top"), "rename top gate",
+              "write_verilog -noattr cells.v", "rename gate top")  # fmt: skip
+    module = build_netlist(tools.yosys(), tmp_path, text, "top", script)
+    assert target.counted(raw_cells(module))["dsp"] == 1
+    assert _simulated(tmp_path, "tb", "tb.v rtl.v cells.v").strip() == "0 wrong"
 
 
 def test_ecp5(tmp_path, monkeypatch):
@@ -153,7 +193,8 @@ def test_ice40_to_a_bitstream(tmp_path, run):
 
 
 def test_ecp5_bitstream_of_foreign_verilog():
-    plain = synthesise_verilog(FOREIGN, "add", "ecp5", "25k", pnr=True)
+    # Its last line may have no end.
+    plain = synthesise_verilog(FOREIGN.rstrip(), "add", "ecp5", "25k", pnr=True)
     # What is kept of that has no bitstream.
     result = synthesise_verilog(FOREIGN, "add", "ecp5", "25k", pnr=True, bitstream=True)
     assert (plain.bitstream, plain.fmax_mhz) == (None, result.fmax_mhz)

@@ -113,7 +113,7 @@ def synthesise_verilog(
     if not place_tool:
         return plain
     runs = Runs(
-        text + harness(top, found["ports"], clock), family.script(part, TOP, pads=True), design,
+        text.rstrip("\n") + "\n" + harness(top, found["ports"], clock), family.script(part, TOP, pads=True), design,
         target, part, options_of(part, period_ns), yosys, place_tool, pack_tool, cache,
     )  # fmt: skip
     try:

@@ -143,14 +143,17 @@ def _gowin(luts, ffs, dsp, bram, part, family, pins):
 
 #: Yosys 0.70 packs a product's register into two MAC16 where it adds the registers of two
 #: products: as the output of one and as the C input of the other, which is then left open. The
-#: netlist computes x. Registers that are kept are not packed; the multipliers stay multipliers.
+#: netlist computes x. Where a product's register feeds another register, the pass ends the process
+#: or loses the product with all that hangs on it. Registers that are kept are not packed; the
+#: multipliers stay multipliers.
 _ICE40_GUARD = (
     "opt_clean",
     "select -set products t:$mul %co1:+[Y] %co1:+[D] %co1:+[Q]",
     "select -set left @products %co1:+[A] t:$add %i",
     "select -set right @products %co1:+[B] t:$add %i",
     "select -set sums @left @right %i",
-    "select -set held @sums %ci1:+[A,B] @products %i",
+    "select -set again @products %co1:+[D] t:$*dff* %i",
+    "select -set held @sums %ci1:+[A,B] @again %ci1:+[D] %u @products %i",
     "setattr -set keep 1 @held",
 )
 
