@@ -1,7 +1,5 @@
 """``python -m hwnorm``."""
 
-import sys
+from hwnorm.cli import run
 
-from hwnorm.cli import main
-
-sys.exit(main())
+run()

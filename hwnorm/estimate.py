@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from math import ceil, sqrt
 
+from hwnorm.mapping import flow_amounts, shell_amounts
 from hwnorm.norms.timing import accumulator_lag, accumulator_ns, accumulator_pieces
-from hwnorm.ops import Add
+from hwnorm.ops import Cost
 from hwnorm.targets import TARGETS
 
 #: Levels of logic from the state of the shell to itself: ring, credit, queue.
@@ -46,11 +47,15 @@ def estimate(design):
     """
     design.require_hardware()
     target = TARGETS[design.target]
-    cost = design_cost(design, target)
-    lut = sum(a * b for a, b in zip(target.luts_of, lut_features(design, target), strict=True))
+    cost = design_cost(design)
+    amounts = lut_amounts(design, target)
+    lut = sum(factor * amounts[kind] for kind, factor in target.luts_of)
     ns, where = longest_path(design, target)
     fixed, path, crowd = target.slack
     period = fixed + path * (ns + target.clock_ns) + crowd * sqrt(lut / 1000)
+    ring_ns = target.clock_ns + ring_path_ns(design, target)
+    if ring_ns > period:
+        period, where = ring_ns, "row buffer of several blocks"
     memories = sum(m.blocks for m in memories_of(design, target))
     return Estimate(
         target=target.name,
@@ -82,18 +87,12 @@ def instances(design):
     ]
 
 
-def design_cost(design, target):
-    """The sum of the ops' costs over all instances, and of the accumulators."""
-    cost = design.flows.gather.cost_on(target) * 0
+def design_cost(design):
+    """The sum of the ops' costs over all instances."""
+    cost = Cost()
     for flow, count in instances(design):
-        cost = cost + flow_cost(design, flow, target) * count
+        cost = cost + flow.cost_of(design.schedule(flow)) * count
     return cost
-
-
-def flow_cost(design, flow, target):
-    """The `Cost` of one instance of a design's flow, as the design builds it."""
-    sharing = design.schedule(flow).sharing
-    return flow.cost_on(target) if sharing is None else sharing.cost(flow.wires)
 
 
 @dataclass(frozen=True)
@@ -105,11 +104,17 @@ class Store:
     words, bits : int
     blocks : int
         Block RAMs; 0: it is made of LUTs, or of registers.
+    registered : bool
+        Whether its output has a register.
+    constant : bool
+        Whether it is never written.
     """
 
     words: int
     bits: int
     blocks: int
+    registered: bool
+    constant: bool
 
 
 def memories_of(design, target):
@@ -134,41 +139,24 @@ def _store(target, words, bits, registered, constant=False):
     """A memory, which can only be a block RAM if its read is registered."""
     block = target.rom_in_block if constant else target.ram_in_block
     blocks = target.blocks(words, bits) if registered and block(words, bits) else 0
-    return Store(words, bits, blocks)
+    return Store(words, bits, blocks, registered, constant)
 
 
-def lut_features(design, target):
-    """What the LUTs are estimated from; `Target.luts_of` has a factor for each.
+def lut_amounts(design, target):
+    """What the LUTs are estimated from, by kind; `Target.luts_of` has factors of the kinds.
 
     Returns
     -------
-    list of float
-        LUTs of logic in the ops; bits of adders; bits of memories that several LUT RAMs, or
-        registers, are multiplexed for; bits of the shell's counters; bits of sums of sums in one
-        cycle, which Yosys makes of carry-save adders; 1.
+    Counter
+        See `hwnorm.mapping`.
     """
-    cost = design_cost(design, target)
-    totals = sum(fmt.width for fmt in design.flows.totals.values())
-    small = [m for m in memories_of(design, target) if not m.blocks]
-    if target.lut_ram:
-        muxed = sum((ceil(m.words / 16) - 1) * m.bits for m in small)
-    else:
-        muxed = sum(m.words * m.bits for m in small)
-    counters = 5 * design.beats.bit_length() + 4 * design.latency.bit_length()
-    return [cost.luts, cost.adder_bits + totals, muxed, counters, _compressed(design), 1.0]
-
-
-def _compressed(design):
-    """Bits of the adders of the reduction trees that take another one's sum in its own cycle."""
-    bits = 0
-    for flow in design.flows.reduce.values():
-        schedule = design.schedule(flow)
-        for wire in flow.wires:
-            if isinstance(wire, Add):
-                same = [a for a in wire.args if isinstance(a, Add)]
-                same = [a for a in same if schedule.available[a] == schedule.place[wire]]
-                bits += len(same) * wire.fmt.width
-    return bits
+    memories = [(m.words, m.bits, m.blocks) for m in memories_of(design, target)]
+    counter_bits = design.beats.bit_length() + design.latency.bit_length()
+    found = shell_amounts(design.flows.totals.values(), memories, counter_bits, target)
+    for flow, count in instances(design):
+        for kind, amount in flow_amounts(flow, design.schedule(flow)).items():
+            found[kind] += count * amount
+    return found
 
 
 def longest_path(design, target):
@@ -187,11 +175,19 @@ def longest_path(design, target):
         bits = ceil(total.width / accumulator_pieces(design, name))
         found.append((accumulator_ns(target, bits), f"accumulator of {name}"))
     found.append((SHELL_LEVELS * target.lut_ns, "row buffer"))
-    ring = memories_of(design, target)[0]
-    if ring.blocks and target.block_rows(ring.words, ring.bits) > 1:
-        # Logic stands between the blocks and the register that would go into them.
-        found.append((target.read_ns + 3 * target.lut_ns, "row buffer of several blocks"))
     return max(found, key=lambda item: item[0])
+
+
+def ring_path_ns(design, target):
+    """The path out of a row buffer of block RAMs above one another; 0: it is none such.
+
+    Logic stands between the blocks and the register that would go into them, and what a block
+    takes is the same in any design.
+    """
+    ring = memories_of(design, target)[0]
+    if not ring.blocks or target.block_rows(ring.words, ring.bits) == 1:
+        return 0.0
+    return target.read_ns + 3 * target.lut_ns
 
 
 def flip_flops(design, target):
@@ -211,19 +207,18 @@ def flip_flops(design, target):
         if schedule.sharing:
             bits += sum(wire.fmt.width for wire in schedule.sharing.normalised)
         for wire, cuts in schedule.cuts.items():
-            widest = max(wire.fmt.width, *(a.fmt.width for a in wire.args), 0)
             # A register that belongs to a block is inside it, where the family has such.
             inside = target.inside_ns is not None
-            bits += (
-                count
-                * widest
-                * sum(
-                    cut
-                    for cut, step in zip(cuts, schedule.steps(wire), strict=False)
-                    if not (inside and step.registered)
-                )
-            )
+            steps = schedule.steps(wire)
+            for cut, held, step in zip(cuts, wire.held_bits(steps, target), steps, strict=False):
+                bits += count * cut * held
+                bits += count * cut * wire.fmt.width * (step.registered and not inside)
             bits += count * wire.fmt.width * (schedule.registered(wire) and not inside)
+    for memory in memories_of(design, target):
+        if not memory.blocks:
+            # Its output register is in the fabric, and without LUT RAM so are its words.
+            words = 0 if target.lut_ram or memory.constant else memory.words
+            bits += (memory.registered + words) * memory.bits
     lag = accumulator_lag(design)
     bits += sum(fmt.width for fmt in design.flows.totals.values()) * (1 + lag)
     inside = design.latency - design.beats

@@ -5,16 +5,17 @@ A flow is interpreted on numpy integers (`Flow.run`), scheduled to a clock budge
 a wire is; ``hwnorm.hdl.pipeline`` lowers it to Amaranth in the same way.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from hwnorm.fixed import Fixed
-from hwnorm.ops import Const, Cost, Input, Wire
+from hwnorm.ops import Const, Cost, Input, readers_of
 from hwnorm.scaled import Scaled
+from hwnorm.schedule import Schedule
 from hwnorm.sharing import Sharing
-from hwnorm.targets import GENERIC, Target
+from hwnorm.targets import GENERIC
 
 
 def trace(function, name="flow", **formats):
@@ -218,11 +219,12 @@ class Flow:
                 first, cycle, ns, path = turn
                 slowest = max(slowest, (path, wire), key=lambda item: item[0])
             steps = schedule.steps(wire)
-            ends = []
+            ends, begins = [], []
             for step in steps:
                 if ns and ns + step.ns > budget:
                     cycle, ns = cycle + 1, 0.0
                 ends.append(cycle)
+                begins.append(ns)
                 ns += step.ns
                 if ns > slowest[0]:
                     slowest = ns, wire
@@ -234,6 +236,7 @@ class Flow:
                 schedule.spans[wire] = interval
             ready[wire] = cycle, ns
             schedule.available[wire] = cycle
+            schedule.begins[wire] = tuple(begins)
             # A step's own register is not to be made again.
             gaps = zip(ends, ends[1:], steps, strict=False)
             cuts[wire] = tuple(late - early - step.own for early, late, step in gaps)
@@ -266,8 +269,25 @@ class Flow:
     def cost_on(self, target):
         """The sum over all ops, for one instance."""
         if target not in self._costs:
-            self._costs[target] = sum((wire.cost_on(target) for wire in self.wires), Cost())
+            self._costs[target] = sum(
+                (wire.cost_among(self.readers[wire], target) for wire in self.wires), Cost()
+            )
         return self._costs[target]
+
+    def cost_of(self, schedule):
+        """Likewise, with what the schedule shares."""
+        sharing = schedule.sharing
+        if sharing is None:
+            return self.cost_on(schedule.target)
+        own = (wire for wire in self.wires if not sharing.takes(wire))
+        return sum(
+            (wire.cost_among(self.readers[wire], schedule.target) for wire in own), sharing.cost
+        )
+
+    @cached_property
+    def readers(self):
+        """The wires that use each wire; none for outputs, of which all bits are used."""
+        return readers_of(self.wires) | {wire: [] for wire in self.outputs.values()}
 
     @cached_property
     def _costs(self):
@@ -304,72 +324,6 @@ class Flow:
         lines = ["  ".join(t.ljust(w) for t, w in zip(row, widths, strict=True)) for row in rows]
         title = f"{self.name}: latency {schedule.latency} cycles at {period_ns:g} ns"
         return "\n".join([title, *(line.rstrip() for line in lines)])
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """When each wire is computed.
-
-    Members
-    -------
-    period_ns : float
-    target : Target
-    place : dict of Wire to int
-        The cycle in which the op's first step works, its operands being taken in that cycle.
-    available : dict of Wire to int
-        The cycle in which its result can first be used. Constants are in neither.
-    cuts : dict of Wire to tuple of int
-        How many registers stand behind each of its steps, but the last.
-    spans : dict of Wire to int
-        For how many cycles from `available` on it stays, where that is more than one.
-    sharing : Sharing or None
-        How hardware is shared; None: new inputs may come every clock.
-    latency : int
-        Cycles from the inputs to the outputs, which come out of registers.
-    slowest_ns : float
-        The longest path between registers, without the target's `clock_ns`.
-    slowest : Wire or None
-        Where it ends.
-    """
-
-    period_ns: float
-    target: Target
-    place: dict = field(default_factory=dict)
-    available: dict = field(default_factory=dict)
-    cuts: dict = field(default_factory=dict)
-    spans: dict = field(default_factory=dict)
-    sharing: Sharing | None = None
-    latency: int = 0
-    slowest_ns: float = 0.0
-    slowest: Wire | None = None
-
-    @property
-    def interval(self):
-        """Cycles from inputs to the next ones, at least."""
-        return 1 if self.sharing is None else self.sharing.interval
-
-    def steps(self, wire):
-        """The steps of a wire's hardware; of a shared one, those behind what it shares."""
-        if self.sharing is not None:
-            return self.sharing.steps(wire)
-        return wire.steps(self.target, self.period_ns - self.target.clock_ns)
-
-    def registered(self, wire):
-        """Whether its last step ends in a register that the pipeline has to make."""
-        last = self.steps(wire)[-1]
-        return last.registered and not last.own
-
-    def copies(self, wire, cycle):
-        """How many registers keep a wire from its making to a cycle; each for an interval."""
-        if wire not in self.available:
-            return 0
-        late = cycle - self.available[wire] - self.spans.get(wire, 1)
-        return 0 if late < 0 else 1 + late // self.interval
-
-    def kept_from(self, wire, copy):
-        """The last cycle in which a copy's source is there; the copy is there behind it."""
-        first = self.available[wire] + self.spans.get(wire, 1) - 1
-        return first + (copy - 1) * self.interval
 
 
 def narrowest(lo, hi):

@@ -191,22 +191,32 @@ def draw_calibration(points, path, title):
     """
     figure, axes = new_figure()
     axes.remove()
-    labels = {"fmax_mhz": "fmax in MHz", "lut": "LUT4"}
+    labels = {"fmax_mhz": "fmax in MHz", "lut": "LUTs"}
     for n, (what, found) in enumerate(points.items()):
         panel = figure.add_subplot(1, len(points), n + 1)
         top = 1.1 * max(max(m, g) for m, g, _ in found)
-        panel.plot([0, top], [0, top], color="#888888", linewidth=0.8)
+        ends = np.array([1e-3, top])
+        panel.plot(ends, ends, color="#888888", linewidth=0.8)
         share = {"fmax_mhz": 0.2, "lut": 0.15}[what]
-        panel.fill_between(
-            [0, top], [0, top * (1 - share)], [0, top * (1 + share)], color="#888888", alpha=0.15
-        )
+        band = (ends * (1 - share), ends * (1 + share))
+        panel.fill_between(ends, *band, color="#888888", alpha=0.15)
         for apart, colour, mark in ((False, "#2f6f9f", "o"), (True, "#b04a3f", "s")):
             some = [(m, g) for m, g, held in found if held == apart]
             if some:
                 panel.plot(*zip(*some, strict=True), mark, color=colour, markersize=4,
                            label="held out" if apart else "fitted")  # fmt: skip
-        panel.set(xlim=(0, top), ylim=(0, top), xlabel=f"measured {labels[what]}",
+        low, scale = 0, "linear"
+        if what == "lut":
+            # Over two orders of magnitude, most of them at the small end.
+            low, scale = 0.8 * min(min(m, g) for m, g, _ in found), "log"
+        panel.set(xscale=scale, yscale=scale, xlim=(low, top), ylim=(low, top),
+                  xlabel=f"measured {labels[what]}",
                   ylabel=f"estimated (band: {share:.0%})")  # fmt: skip
+        if scale == "log":
+            ticks = [n * 10**k for k in range(1, 6) for n in (1, 2, 5) if low < n * 10**k < top]
+            panel.set_xticks(ticks, ticks)
+            panel.set_yticks(ticks, ticks)
+            panel.minorticks_off()
         panel.legend(frameon=False)
     figure.suptitle(title, fontsize=10)
     save_figure(figure, path)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from hwnorm.estimate import estimate, flow_cost
+from hwnorm.estimate import estimate
 from hwnorm.targets import TARGETS
 
 
@@ -29,7 +29,7 @@ def check_data(design):
     flows = design.flows
     used = flows.gather, flows.solve, flows.apply
     cost = (flows.gather.cost + flows.apply.cost) * design.lanes
-    cost = cost + flow_cost(design, flows.solve, TARGETS[design.target])
+    cost = cost + flows.solve.cost_of(design.schedule(flows.solve))
     return data | {
         "bound_terms_ulp": design.error_terms,
         "estimate": asdict(estimate(design)),

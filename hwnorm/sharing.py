@@ -160,26 +160,24 @@ class Sharing:
             path = max(path, self.target.inside_ns)
         return start + count - 1, start + count - 1 + self.block_cycles, 0.0, path
 
-    def cost(self, wires):
-        """Resources of all wires together: a `Cost`."""
+    def takes(self, wire):
+        """Whether a wire's hardware is shared."""
+        return wire in self.products or wire in self.normalised or wire in self.tables
+
+    @property
+    def cost(self):
+        """Resources of what is shared, and of the steps behind it: a `Cost`."""
         total = Cost()
-        for wire in wires:
-            plain = wire.cost_on(self.target)
-            if wire in self.products:
-                steps = len(wire.shared_steps(self.target)) - 1
-                plain = Cost(adder_bits=steps * wire.fmt.width, luts=36 * self.products[wire])
-            elif wire in self.normalised:
-                width = wire.fmt.width
-                more = 2 + 1.5 * (len(self.strides) - 1)
-                plain = (
-                    Cost(luts=round(width * more))
-                    if wire is self.normalised[wire]
-                    else Cost(luts=4, adder_bits=width)
-                )
-            elif wire in self.tables:
-                group = self.tables[wire]
-                plain = self._memory(group) if wire is group[0] else Cost()
-            total = total + plain
+        for wire, uses in self.products.items():
+            steps = len(wire.shared_steps(self.target)) - 1
+            total = total + Cost(adder_bits=steps * wire.fmt.width, luts=36 * uses)
+        more = 2 + 1.5 * (len(self.strides) - 1)
+        for wire, one in self.normalised.items():
+            width = wire.fmt.width
+            own = Cost(luts=round(width * more)) if wire is one else Cost(4, adder_bits=width)
+            total = total + own
+        for wire, group in self.tables.items():
+            total = total + (self._memory(group) if wire is group[0] else Cost())
         if self.products:
             uses = sum(self.products.values())
             # A block that nobody else uses has no multiplexers.

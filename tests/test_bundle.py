@@ -324,8 +324,17 @@ def test_readme_names_every_file_and_port(made):
     files = set(json.loads((folder / "manifest.json").read_text())["files"])
     # The cocotb test goes with its runner, .coe and .mif with their .mem.
     rest = {path for path in files - covered if not path.endswith((".coe", ".mif"))}
-    assert rest == {"README.md", "tb/test_narrow.py"}
+    assert rest == {"README.md", "tb/cocotb_narrow_tb.py"}
     assert f"{SMALL.latency} cycles = 16 beats" in text
+
+
+def test_a_plain_pytest_around_a_bundle_collects_nothing(made):
+    folder, _ = made
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "."],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
 
 
 def test_measured_resources_stand_below_the_estimate():

@@ -1,7 +1,12 @@
 """The command line: what it prints, what it returns, what it says of bad input."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,3 +319,29 @@ def test_without_arguments_it_helps(run):
     assert code == 2
     assert "Usage: hwnorm" in err
     assert all(preset in err for preset in CATALOGUE)
+
+
+def test_a_terminated_simulation_leaves_nothing(tmp_path):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "hwnorm", "sim", "tiny-64", "--rows", "100000"]
+    process = subprocess.Popen(
+        [*command, "--engine", "icarus"], env=environment, stderr=subprocess.PIPE, text=True
+    )
+
+    def children():
+        return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+    begun = time.monotonic()
+    # The simulation itself, not the compiler: that is a process that lasts.
+    seen = {}
+    while time.monotonic() < begun + 120 and process.poll() is None:
+        for child in children():
+            seen[child] = seen.get(child, 0) + 1
+        if any(count > 40 for count in seen.values()):
+            break
+        time.sleep(0.05)
+    process.terminate()
+    assert process.communicate(timeout=60)[1] == "\nhwnorm: interrupted\n"
+    assert process.returncode == 130
+    assert not any(Path(f"/proc/{child}").exists() for child in seen)
+    assert list(tmp_path.iterdir()) == []

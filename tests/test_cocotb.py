@@ -116,10 +116,10 @@ def test_unknown_simulator_is_refused(tmp_path):
 )
 def test_text(design, loaded):
     files = cocotb_files(design, "t")
-    assert list(files) == ["test_t.py", "run_t.py"]
+    assert list(files) == ["cocotb_t_tb.py", "run_t.py"]
     assert files == cocotb_files(design, "t")
     named = re.findall(
-        r"^(BEATS|LATENCY|PERIOD_PS|PARAMETERS) = ([^#\n]+)", files["test_t.py"], re.M
+        r"^(BEATS|LATENCY|PERIOD_PS|PARAMETERS) = ([^#\n]+)", files["cocotb_t_tb.py"], re.M
     )
     assert {name: ast.literal_eval(value.strip()) for name, value in named} == {
         "BEATS": design.beats,

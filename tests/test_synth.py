@@ -233,6 +233,9 @@ def test_results():
     )  # fmt: skip
     assert "fmax      110.0 MHz, median of 2 seeds, best 120.0 MHz" in timed.to_text()
     assert "path      a > b\nlimit     b (Mul)\nbitstream 3 bytes" in timed.to_text()
+    assert "at most" not in timed.to_text()
+    vague = replace(timed, untimed=("multipliers", "reads of block RAM")).to_text()
+    assert "          at most: nextpnr does not time multipliers, reads of block RAM\n" in vague
     data = json.loads(json.dumps(timed.to_dict()))
     assert (data["bitstream_bytes"], data["limit"], data["fits"]) == (3, "b", False)
     for period_ns, meets in ((8.3, False), (8.4, True)):

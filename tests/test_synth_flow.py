@@ -179,6 +179,15 @@ def test_ecp5(tmp_path, monkeypatch):
         synthesise(SMALL, "ecp5", "25k", pnr=True, seeds=2, cache=False)
 
 
+def test_gowin():
+    result = synthesise(replace(SMALL, target="gowin"), "gowin", pnr=True)
+    assert 40 < result.fmax_mhz < 800
+    # With that, nobody may take it for the clock of the board.
+    assert "multipliers" in result.untimed
+    assert "at most: nextpnr does not time" in result.to_text()
+    assert result.utilisation["LUT4"]["used"] > result.cells["lut"]
+
+
 def test_ice40_to_a_bitstream(tmp_path, run):
     bits = tmp_path / "loop.bin"
     code, out, err = run("ice40-log-256", "--target", "ice40", "--bitstream", str(bits), "--json")

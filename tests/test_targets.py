@@ -24,6 +24,7 @@ from hwnorm.targets import GENERIC, TARGETS
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import calibration_designs
+import probes
 
 DATA = Path(__file__).resolve().parent.parent / "tools" / "calibration.json"
 ECP5 = TARGETS["ecp5"]
@@ -147,16 +148,45 @@ def test_cost_adds_up():
     assert flow.cost == Cost(luts=52, multipliers=1, rom_bits=16, adder_bits=133)
 
 
-def test_estimates_are_within_the_errors_that_are_stated():
-    known = json.loads(DATA.read_text(encoding="utf-8"))["ecp5"]
-    assert len(known) >= 30
-    designs = calibration_designs.DESIGNS["ecp5"]()
-    off = {"fmax_mhz": [], "lut": [], "dsp": []}
+@pytest.mark.parametrize("family", ["ecp5", "ice40", "gowin"])
+def test_estimates_are_within_the_errors_that_are_stated(family):
+    known = json.loads(DATA.read_text(encoding="utf-8"))[family]
+    designs = calibration_designs.synthesised(family)
+    assert set(known) == set(designs)
+    off = {"fmax_mhz": [], "lut": [], "ff": [], "dsp": [], "bram": []}
     for name, cells in known.items():
         guess = estimate(designs[name])
-        cells = cells | {"fmax_mhz": float(np.median(cells["fmax_mhz"]))}
-        for what, errors in off.items():
-            measured = cells[what]
-            errors.append(abs(getattr(guess, what) / measured - 1) if measured else 0.0)
-    for what, most in (("fmax_mhz", 0.20), ("lut", 0.15), ("dsp", 0.0)):
-        assert np.quantile(off[what], 0.9) <= most, what
+        if "fmax_mhz" in cells and guess.calibrated == "nextpnr":
+            off["fmax_mhz"].append(guess.fmax_mhz / float(np.median(cells["fmax_mhz"])) - 1)
+        for what in ("lut", "ff", "dsp", "bram"):
+            if cells[what]:
+                off[what].append(getattr(guess, what) / cells[what] - 1)
+    assert len(off["fmax_mhz"]) >= (0 if family == "gowin" else 30)
+    # As docs/timing.md says of nine tenths of the designs: a fifth, flip-flops a quarter.
+    most = {"fmax_mhz": 0.20, "lut": 0.20, "ff": 0.25, "dsp": 0.0, "bram": 0.05}
+    for what, errors in off.items():
+        # Yosys packs no registers into Gowin's multipliers.
+        if errors and (family, what) != ("gowin", "ff"):
+            assert np.quantile(np.abs(errors), 0.9) <= most[what], what
+
+
+def test_estimates_of_the_catalogue():
+    known = json.loads(DATA.read_text(encoding="utf-8"))["catalogue"]
+    assert set(known) == set(CATALOGUE)
+    for name, cells in known.items():
+        design = CATALOGUE[name]
+        family = "ecp5" if design.target == "generic" else design.target
+        guess = estimate(replace(design, target=family))
+        assert abs(guess.fmax_mhz / cells["fmax_mhz"][0] - 1) <= 0.20, name
+        assert abs(guess.lut / cells["lut"] - 1) <= 0.15, name
+        assert (guess.dsp, guess.bram) == (cells["dsp"], cells["bram"]), name
+
+
+@pytest.mark.parametrize("family", ["ecp5", "ice40"])
+def test_delays_are_those_of_the_probes(family):
+    periods = json.loads((DATA.parent / "probes.json").read_text(encoding="utf-8"))[family]
+    assert set(periods) == set(probes.probes())
+    for name, (_, delays) in probes.probes().items():
+        used = zip(delays, probes.DELAYS, strict=True)
+        expected = sum(n * getattr(TARGETS[family], delay) for n, delay in used)
+        assert abs(expected / periods[name] - 1) < 0.2, name

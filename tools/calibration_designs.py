@@ -1,5 +1,6 @@
 """The designs that the delays and costs of the families are calibrated on."""
 
+import random
 from dataclasses import replace
 
 from hwnorm import LayerNorm, RMSNorm, Rsqrt
@@ -53,8 +54,26 @@ def _ecp5():
     }
 
 
+def _large():
+    """Designs of which the clock is limited by how many LUTs there are."""
+    gamma = {"gamma": "s16/13"}
+    norms = {
+        "r1024x16-8@6": RMSNorm(dim=1024, lanes=16, gamma="s8/4", **Q8),
+        "r1024x16-8@8": RMSNorm(dim=1024, lanes=16, gamma="s8/4", **Q8),
+        "r512x8-16@6.5": RMSNorm(dim=512, lanes=8, **gamma, **Q16),
+        "l256x8-12@8": LayerNorm(dim=256, lanes=8, gamma="s12/9", **Q12),
+        "r384x8-24@6": RMSNorm(dim=384, lanes=8, x="s24/8", y="s16/9", **gamma),
+        "r256x16-16@7": RMSNorm(dim=256, lanes=16, **gamma, **Q16),
+    }
+    return {
+        name: _timed(design, float(name.partition("@")[2]), "ecp5")
+        for name, design in norms.items()
+    }
+
+
 def _ice40():
-    log = {
+    """Designs without multipliers, and small ones that multiply."""
+    norms = {
         "r256x1-8log": RMSNorm(
             dim=256, lanes=1, gamma="s8/6", rsqrt=Rsqrt("log"), log=LogTables("mitchell"), **Q8
         ),
@@ -63,13 +82,25 @@ def _ice40():
         "r128x1-10log": RMSNorm(
             dim=128, lanes=1, x="s10/6", y="s10/6", rsqrt=Rsqrt("log"), log=LogTables("direct")
         ),
+        "r96x3-6log": RMSNorm(dim=96, lanes=3, x="s6/3", y="s8/5", rsqrt=Rsqrt("log")),
+        "r768x1-12log": RMSNorm(
+            dim=768, lanes=1, gamma="s8/6", rsqrt=Rsqrt("log"), log=LogTables("mitchell"), **Q12
+        ),
         "r64x1-8": RMSNorm(dim=64, lanes=1, gamma="s8/6", **Q8),
+        "r256x2-8": RMSNorm(dim=256, lanes=2, **Q8),
+        "r32x1-12q": RMSNorm(dim=32, lanes=1, rsqrt=Rsqrt("quadratic"), **Q12),
+        "l128x1-8": LayerNorm(dim=128, lanes=1, gamma="s8/6", **Q8),
     }
     return {
         f"{name}@{period:g}": _timed(design, period, "ice40")
-        for name, design in log.items()
-        for period in (25.0, 40.0)
+        for name, design in norms.items()
+        for period in (20.0, 25.0, 40.0)
     }
+
+
+def _gowin():
+    every = list(_ecp5().items())
+    return {name: replace(design, target="gowin") for name, design in every[::2]}
 
 
 def _timed(design, period_ns, target):
@@ -77,4 +108,46 @@ def _timed(design, period_ns, target):
     return replace(design, period_ns=period_ns, target=target, solver="pipelined")
 
 
-DESIGNS = {"ecp5": _ecp5, "ice40": _ice40}
+def _drawn(family):
+    """Designs drawn at random from all that can be written, for what LUTs are made of."""
+    rng = random.Random(1)
+    periods = {"ice40": (20, 25, 30, 40)}.get(family, (5.5, 6, 7, 8, 9, 12))
+    most_lanes = {"ice40": 3}.get(family, 8)
+    found = {}
+    while len(found) < DRAWN[family]:
+        dim = rng.choice((32, 64, 96, 128, 256, 384, 576, 768, 1024, 1536, 4096))
+        lanes = rng.choice([n for n in (1, 2, 3, 4, 6, 8) if dim % n == 0 and n <= most_lanes])
+        x, y = rng.choice((6, 8, 8, 10, 12, 16, 16, 20, 24)), rng.choice((8, 10, 12, 16, 16))
+        method = rng.choice(("direct", "linear", "linear", "linear", "quadratic", "log"))
+        norm, more = RMSNorm, {}
+        if method == "log":
+            more = {"log": LogTables(rng.choice(("mitchell", "direct")))}
+        elif rng.random() < 0.25:
+            norm = LayerNorm
+        try:
+            design = norm(
+                dim=dim, lanes=lanes, x=f"s{x}/{x // 2}", y=f"s{y}/{y * 5 // 8}",
+                gamma=rng.choice((None, "s8/6", "s12/9", "s16/13")), rsqrt=Rsqrt(method),
+                period_ns=float(rng.choice(periods)), target=family,
+                solver=rng.choice(("pipelined", "pipelined", "shared")), **more,
+            )  # fmt: skip
+            assert design.latency
+        except ValueError:
+            continue  # a row too short to share, a period too short for the family
+        found[f"drawn{len(found) + 1}"] = design
+    return found
+
+
+#: How many are drawn.
+DRAWN = {"ecp5": 150, "ice40": 70, "gowin": 70, "xc7": 100}
+
+
+def placed(family):
+    """Name to design, of those that are placed and routed: none where there is no open placer."""
+    made = {"ecp5": lambda: _ecp5() | _large(), "ice40": _ice40, "gowin": _gowin}.get(family)
+    return made() if made else {}
+
+
+def synthesised(family):
+    """Name to design, of all."""
+    return placed(family) | _drawn(family)

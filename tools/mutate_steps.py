@@ -7,10 +7,11 @@ import test_sequencer
 
 from hwnorm import bits, ops
 from hwnorm.fixed import Fixed
-from hwnorm.flow import Schedule, trace
+from hwnorm.flow import trace
 from hwnorm.hdl.pipeline import Registers
 from hwnorm.hdl.sequencer import Sequencer, Turns
 from hwnorm.ops.multiplier import Tiling
+from hwnorm.schedule import Schedule
 from hwnorm.sharing import Sharing
 from hwnorm.targets import TARGETS
 

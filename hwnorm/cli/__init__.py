@@ -1,5 +1,6 @@
 """The command line: parse, call, print. Every command is a thin skin on the Python API."""
 
+import signal
 import sys
 
 import click
@@ -12,6 +13,8 @@ from hwnorm.sim import SimulationError
 
 def run():
     """The console script."""
+    # Who ends it politely wants what a key would do: processes stopped, folders removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
 
 

@@ -132,7 +132,7 @@ def run(simulator):
             always=True,
         )
         results = runner.test(
-            test_module=f"test_{TOP}",
+            test_module=f"cocotb_{TOP}_tb",
             hdl_toplevel=TOP,
             build_dir=folder,$test_dir
             results_xml=str(folder / "results.xml"),
@@ -239,6 +239,6 @@ def cocotb_files(design, top, style=None):
     if design.clock_enable:
         own["inputs"] += "    dut.ce.value = 1\n"
     return {
-        f"test_{top}.py": _TEST.substitute(values | own),
+        f"cocotb_{top}_tb.py": _TEST.substitute(values | own),
         f"run_{top}.py": _RUN.substitute(values),
     }

@@ -28,7 +28,7 @@ def find_turns(design):
         return {}
     target, flow = TARGETS[design.target], design.flows.solve
     plain = flow.schedule(design.period_ns, target)
-    found = [] if design.solver else [(_luts(design, plain, flow.cost_on(target)), {})]
+    found = [] if design.solver else [(_luts(design, plain), {})]
     for strides in STRIDES if design.least_beats > 1 else ():
         turns = {"interval": design.least_beats, "strides": strides}
         try:
@@ -44,7 +44,7 @@ def find_turns(design):
             and not (strides and target.calibrated == "none")
         )
         if patient:
-            found.append((_luts(design, schedule, schedule.sharing.cost(flow.wires)), turns))
+            found.append((_luts(design, schedule), turns))
     if not found:
         raise ValueError(
             f"solve must be pipelined where a row has less than {_least_beats(design, flow)} "
@@ -63,9 +63,9 @@ def _least_beats(design, flow):
         return beats
 
 
-def _luts(design, schedule, cost):
+def _luts(design, schedule):
     """What ``solve`` and the row buffer that waits for it are worth, in LUTs."""
-    target = schedule.target
+    target, cost = schedule.target, design.flows.solve.cost_of(schedule)
     words, bits = design.beats + schedule.latency, design.lanes * design.x.width
     if target.ram_in_block(words, bits):
         buffer = BLOCK_LUTS * target.blocks(words, bits)

@@ -26,7 +26,7 @@ from hwnorm.ops.arithmetic import (
     select,
     wire,
 )
-from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Cut, Step, Wire
+from hwnorm.ops.base import MULTIPLIER_BITS, Cost, Cut, Step, Wire, readers_of
 from hwnorm.ops.limits import (
     Clamp,
     Column,
@@ -59,6 +59,7 @@ __all__ = [
     "leading_zeros",
     "maximum",
     "read_columns",
+    "readers_of",
     "select",
     "take_bits",
     "wire",

@@ -249,6 +249,11 @@ class Mul(Wire):
         levels = ceil(log2(max(len(self.digits), 1)))
         return (Step(target.add_ns(self.fmt.width)),) * levels or (Step(0.0),)
 
+    def held_bits(self, steps, target):
+        if self.digits is not None:
+            return super().held_bits(steps, target)
+        return Tiling.of(*self.args, target).held_bits(len(steps))
+
     def cost_on(self, target):
         if self.digits is not None:
             return Cost(adder_bits=max(len(self.digits) - 1, 0) * self.fmt.width)
@@ -302,6 +307,12 @@ class MulHidden(Wire):
     def steps(self, target, budget_ns):
         adder = Step(target.add_ns(self.fmt.width - self.hidden))
         return (*Tiling.of(*self.args, target).steps(target, budget_ns), adder)
+
+    def held_bits(self, steps, target):
+        # The first factor goes along to the adder.
+        tiling, also = Tiling.of(*self.args, target), self.args[0].fmt.width
+        product = self.fmt.width if tiling.levels else 0
+        return tuple(n + also for n in (*tiling.held_bits(len(steps) - 1), product))
 
     def cost_on(self, target):
         adder = Cost(adder_bits=self.fmt.width - self.hidden)

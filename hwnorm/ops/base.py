@@ -97,6 +97,15 @@ class Cut:
 UNCUT = Cut()
 
 
+def readers_of(wires):
+    """The wires that use each wire, as a dict of Wire to list of Wire."""
+    readers = {wire: [] for wire in wires}
+    for wire in wires:
+        for arg in wire.args:
+            readers[arg].append(wire)
+    return readers
+
+
 class Wire:
     """A value in a flow: the result of one op on other wires.
 
@@ -144,9 +153,19 @@ class Wire:
         """
         return (Step(0.0),)
 
+    def held_bits(self, steps, target):
+        """Bits that pass from each of its `steps`, but the last, to the next one, those that
+        a multiplier block's register holds left out."""
+        widest = max(self.fmt.width, *(arg.fmt.width for arg in self.args), 0)
+        return (widest,) * (len(steps) - 1)
+
     def cost_on(self, target):
         """Resources of one instance: a `Cost`."""
         return Cost()
+
+    def cost_among(self, readers, target):
+        """Likewise, where only `readers` use it, perhaps not all its bits; none: all are used."""
+        return self.cost_on(target)
 
     def products(self, target):
         """How many products its hardware asks of a multiplier block that it shares."""

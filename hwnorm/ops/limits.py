@@ -100,7 +100,16 @@ class ShiftRight(Wire):
         return (*stages, *rounding_steps(self, target, self.base))
 
     def cost_on(self, target):
-        width, stages = self.fmt.width, self.args[1].fmt.width
+        return self._cost_of(self.fmt.width)
+
+    def cost_among(self, readers, target):
+        proven = [
+            wire.fmt.width if isinstance(wire, Within) else self.fmt.width for wire in readers
+        ]
+        return self._cost_of(max(proven, default=self.fmt.width))
+
+    def _cost_of(self, width):
+        stages = self.args[1].fmt.width
         even = self.rounding == "nearest_even"
         # A stage is as wide as what can still reach the result.
         moved = sum(min(width + (1 << i), self.args[0].fmt.width) for i in range(stages))

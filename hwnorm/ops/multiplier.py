@@ -59,7 +59,8 @@ class Tiling:
         return cls(widths, sizes, tuple(pairs), square)
 
     @property
-    def _levels(self):
+    def levels(self):
+        """Levels of the tree that adds the products and the rows."""
         return ceil(log2(len(self.pairs) + ceil(self.rows / 2)))
 
     @property
@@ -69,6 +70,18 @@ class Tiling:
         adders = (len(self.pairs) + self.rows - 1) * factor
         ahead = self.widths[0] if self.rows and self.square else 0
         return Cost(luts=self.rows * factor, multipliers=len(self.pairs), adder_bits=adders + ahead)
+
+    def held_bits(self, count):
+        """See `Wire.held_bits`, of so many steps up to the product."""
+        factor = self.widths[self.first] + 2 if self.rows else 0
+        pairs = ceil(self.rows / 2)
+        ahead = [self.rows + factor] if count - self.levels == 2 else []
+        terms, width = (
+            len(self.pairs) + pairs,
+            self.rows + factor if self.rows else sum(self.widths),
+        )
+        sums = [ceil(terms / (1 << n)) * width for n in range(1, self.levels)]
+        return (*ahead, *([pairs * factor] if self.levels else []), *sums)
 
     def _split(self, target, budget_ns):
         """Whether the blocks' input registers are used: where the way to them takes too long."""
@@ -86,11 +99,11 @@ class Tiling:
             )
         else:
             block = (Step(max(target.multiplier_ns, ahead + row), registered=True),)
-        return (*block, *(Step(target.add_ns(sum(self.widths))),) * self._levels)
+        return (*block, *(Step(target.add_ns(sum(self.widths))),) * self.levels)
 
     def shared_steps(self, target):
         """The steps behind the products, where they come out of a block that others use too."""
-        return (Step(0.0), *(Step(target.add_ns(sum(self.widths))),) * self._levels)
+        return (Step(0.0), *(Step(target.add_ns(sum(self.widths))),) * self.levels)
 
     def rtl(self, a, b, cut, held=(), after=0):
         """The hardware, up to the sum of the products.
@@ -108,7 +121,7 @@ class Tiling:
         -------
         product, list of held
         """
-        split = cut.pieces - self._levels - after == 2
+        split = cut.pieces - self.levels - after == 2
         if self.rows:
             terms, held = self._with_rows(a, b, cut, held, split)
         else:
@@ -121,7 +134,7 @@ class Tiling:
                 product << i * self.sizes[0] + j * self.sizes[1] + (self.square and i != j)
                 for product, (i, j) in zip(products, self.pairs, strict=True)
             ]
-        if self._levels:
+        if self.levels:
             moved = cut(*terms, *held)
             terms, held = moved[: len(terms)], moved[len(terms) :]
         return bits.sum_in_levels(terms, cut, held)

@@ -92,6 +92,10 @@ class LeadingZeros(Wire):
     def steps(self, target, budget_ns):
         return (Step(target.mux_ns),) * self.word_bits.bit_length()
 
+    def held_bits(self, steps, target):
+        # Each level leaves half of the word, and a bit of the count.
+        return tuple((self.word_bits >> n) + n for n in range(1, len(steps)))
+
     def cost_on(self, target):
         return Cost(luts=2 * self.word_bits)
 
@@ -126,7 +130,16 @@ class Normalise(Wire):
         return (Step(target.mux_ns),) * self.args[1].fmt.width
 
     def cost_on(self, target):
-        return Cost(luts=self.word_bits * self.args[1].fmt.width)
+        return self._cost_of_top(self.word_bits)
+
+    def cost_among(self, readers, target):
+        lows = [wire.lo if isinstance(wire, Slice) else 0 for wire in readers]
+        return self._cost_of_top(self.word_bits - min(lows, default=0))
+
+    def _cost_of_top(self, used_bits):
+        # Lower bits are built as far as they can be shifted up to those that are used.
+        stages = range(self.args[1].fmt.width)
+        return Cost(luts=sum(min(used_bits + (1 << i) - 1, self.word_bits) for i in stages))
 
     def ints(self, a, zeros):
         return a << zeros

@@ -31,6 +31,8 @@ class SynthResult:
         an even number, is just below) the median.
     limit, limit_op : str or None
         The wire on that path that takes the longest, and the op that makes it.
+    untimed : tuple of str
+        What of the design nextpnr has no delays of: with any, the clock is an upper bound.
     utilisation : dict of str to dict of str to int
         Of that run, with the loopback's own cells: ``used`` and ``available`` by nextpnr's
         names.
@@ -55,6 +57,7 @@ class SynthResult:
     critical_path: tuple = ()
     limit: str | None = None
     limit_op: str | None = None
+    untimed: tuple = ()
     utilisation: dict = field(default_factory=dict)
     period_ns: float | None = None
     bitstream: bytes | None = None
@@ -102,6 +105,8 @@ class SynthResult:
             many = f" of {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
             best = f", best {self.fmax_best_mhz:.1f} MHz" if many else ""
             lines.append(f"{'fmax':10}{self.fmax_median_mhz:.1f} MHz, median{many}{best}")
+            if self.untimed:
+                lines.append(f"{'':10}at most: nextpnr does not time {', '.join(self.untimed)}")
             lines.append(f"{'path':10}{' > '.join(self.critical_path)}")
             lines.append(f"{'limit':10}{self.limiting}")
         if self.bitstream is not None:

@@ -113,14 +113,15 @@ def synthesise_verilog(
     if not place_tool:
         return plain
     runs = Runs(
-        text.rstrip("\n") + "\n" + harness(top, found["ports"], clock), family.script(part, TOP, pads=True), design,
-        target, part, options_of(part, period_ns), yosys, place_tool, pack_tool, cache,
+        f"{text}\n{harness(top, found['ports'], clock)}", family.script(part, TOP, pads=True),
+        design, target, part, options_of(part, period_ns), yosys, place_tool, pack_tool, cache,
     )  # fmt: skip
     try:
         done = runs.of(list(range(1, seeds + 1)), jobs, tick)
     except TooLargeError as error:
         raise _too_large(plain, design, error) from None
-    return SynthResult(**result, **_summary(done))
+    untimed = tuple(words for kind, words in family.untimed.items() if result["cells"][kind])
+    return SynthResult(**result, untimed=untimed, **_summary(done))
 
 
 def steps(pnr, seeds):

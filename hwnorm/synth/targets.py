@@ -64,6 +64,8 @@ class Target:
         Yosys commands that come before ``coarse`` on devices with multipliers.
     finish : callable or None
         What is done to Yosys' JSON of a flat design, in place.
+    untimed : dict of str to str
+        What nextpnr has no delays of, by the kind of cell that shows whether a design has it.
     """
 
     command: str
@@ -75,6 +77,7 @@ class Target:
     packer: str | None = None
     guard: tuple = ()
     finish: Callable | None = None
+    untimed: dict = field(default_factory=dict)
 
     def script(self, device, top, pads=False):
         """The Yosys commands that synthesise a module for a device."""
@@ -199,6 +202,7 @@ TARGETS = {
         pnr="ice40",
         packer="icepack",
         guard=_ICE40_GUARD,
+        untimed={"dsp": "the inside of multipliers"},
     ),
     "xc7": Target(
         command="synth_xilinx -flatten -family xc7 -noiopad -noclkbuf",
@@ -246,6 +250,11 @@ TARGETS = {
         },
         pads=("-noiopads", ""),
         pnr="himbaechel-gowin",
+        untimed={
+            "lut": "multiplexers behind LUTs",
+            "dsp": "multipliers",
+            "bram": "reads of block RAM",
+        },
     ),
 }
 

@@ -43,7 +43,7 @@ def run(simulator):
             always=True,
         )
         results = runner.test(
-            test_module=f"test_{TOP}",
+            test_module=f"cocotb_{TOP}_tb",
             hdl_toplevel=TOP,
             build_dir=folder,
             results_xml=str(folder / "results.xml"),

@@ -10,7 +10,7 @@ module ice40_log_256_tb;
   localparam ROWS = 16;
   localparam BEATS = 256;
   localparam TOTAL = ROWS * BEATS;
-  localparam LATENCY = 299;
+  localparam LATENCY = 298;
 
   reg aclk = 0;
   reg aresetn = 0;

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamSink, AxiStreamSource
 
 BEATS = 256  # of a row
-LATENCY = 299  # cycles
+LATENCY = 298  # cycles
 PERIOD_PS = 25000
 PARAMETERS = ("gamma",)  # loaded first, each through a stream of its own
 
