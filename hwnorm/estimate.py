@@ -210,9 +210,10 @@ def flip_flops(design, target):
             # A register that belongs to a block is inside it, where the family has such.
             inside = target.inside_ns is not None
             steps = schedule.steps(wire)
-            for cut, held, step in zip(cuts, wire.held_bits(steps, target), steps, strict=False):
-                bits += count * cut * held
-                bits += count * cut * wire.fmt.width * (step.registered and not inside)
+            held = wire.held_bits(steps, target) if any(cuts) else ()
+            for cut, held_bits, step in zip(cuts, held, steps, strict=False):
+                own = wire.fmt.width if step.registered and not inside else 0
+                bits += count * cut * (held_bits + own)
             bits += count * wire.fmt.width * (schedule.registered(wire) and not inside)
     for memory in memories_of(design, target):
         if not memory.blocks:

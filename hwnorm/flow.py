@@ -268,10 +268,14 @@ class Flow:
 
     def cost_on(self, target):
         """The sum over all ops, for one instance."""
+        return sum(self.costs_on(target).values(), Cost())
+
+    def costs_on(self, target):
+        """The `Cost` of each wire's op."""
         if target not in self._costs:
-            self._costs[target] = sum(
-                (wire.cost_among(self.readers[wire], target) for wire in self.wires), Cost()
-            )
+            self._costs[target] = {
+                wire: wire.cost_among(self.readers[wire], target) for wire in self.wires
+            }
         return self._costs[target]
 
     def cost_of(self, schedule):
@@ -279,10 +283,8 @@ class Flow:
         sharing = schedule.sharing
         if sharing is None:
             return self.cost_on(schedule.target)
-        own = (wire for wire in self.wires if not sharing.takes(wire))
-        return sum(
-            (wire.cost_among(self.readers[wire], schedule.target) for wire in own), sharing.cost
-        )
+        costs = self.costs_on(schedule.target).items()
+        return sum((cost for wire, cost in costs if not sharing.takes(wire)), sharing.cost)
 
     @cached_property
     def readers(self):

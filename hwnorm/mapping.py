@@ -54,8 +54,8 @@ def flow_amounts(flow, schedule):
     -------
     Counter
     """
-    found, target, sharing = Counter(), schedule.target, schedule.sharing
-    ends_in_sum = {}
+    found, sharing = Counter(), schedule.sharing
+    costs, ends_in_sum = flow.costs_on(schedule.target), {}
     for wire in flow.wires:
         if wire not in schedule.begins:
             continue
@@ -66,9 +66,9 @@ def flow_amounts(flow, schedule):
             if begins[0] and schedule.available.get(arg) == schedule.place[wire]
         ]
         sums = [arg for arg in ahead if ends_in_sum.get(arg)]
+        cost = costs[wire]
         built = any(step.ns or step.registered for step in schedule.steps(wire))
         # What only moves bits passes on what its operand ends in.
-        cost = wire.cost_among(flow.readers[wire], target)
         ends_in_sum[wire] = cost.adder_bits > 0 if built else bool(sums)
         if sharing is not None and sharing.takes(wire):
             continue

@@ -46,6 +46,7 @@ class Schedule:
     latency: int = 0
     slowest_ns: float = 0.0
     slowest: Wire | None = None
+    _steps: dict = field(default_factory=dict, repr=False)
 
     @property
     def interval(self):
@@ -54,9 +55,14 @@ class Schedule:
 
     def steps(self, wire):
         """The steps of a wire's hardware; of a shared one, those behind what it shares."""
-        if self.sharing is not None:
-            return self.sharing.steps(wire)
-        return wire.steps(self.target, self.period_ns - self.target.clock_ns)
+        if wire not in self._steps:
+            budget_ns = self.period_ns - self.target.clock_ns
+            self._steps[wire] = (
+                wire.steps(self.target, budget_ns)
+                if self.sharing is None
+                else self.sharing.steps(wire)
+            )
+        return self._steps[wire]
 
     def registered(self, wire):
         """Whether its last step ends in a register that the pipeline has to make."""
