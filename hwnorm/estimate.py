@@ -10,6 +10,9 @@ from hwnorm.targets import TARGETS
 
 #: Levels of logic from the state of the shell to itself: ring, credit, queue.
 SHELL_LEVELS = 4
+#: And more where rows may have any length: their ends come out of a FIFO made of LUTs, are compared
+#: with the beat, and go on to credit and queue.
+ENDS_LEVELS = 5
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,8 @@ def longest_path(design, target):
     for name, total in design.flows.totals.items():
         bits = ceil(total.width / accumulator_pieces(design, name))
         found.append((accumulator_ns(target, bits), f"accumulator of {name}"))
-    found.append((SHELL_LEVELS * target.lut_ns, "row buffer"))
+    levels = SHELL_LEVELS + (ENDS_LEVELS if design.has_lengths else 0)
+    found.append((levels * target.lut_ns, "row buffer"))
     return max(found, key=lambda item: item[0])
 
 
