@@ -177,7 +177,7 @@ def longest_path(design, target):
     for name, total in design.flows.totals.items():
         bits = ceil(total.width / accumulator_pieces(design, name))
         found.append((accumulator_ns(target, bits), f"accumulator of {name}"))
-    levels = SHELL_LEVELS + (ENDS_LEVELS if design.has_lengths else 0)
+    levels = SHELL_LEVELS + (ENDS_LEVELS if design.dim_max else 0)
     found.append((levels * target.lut_ns, "row buffer"))
     return max(found, key=lambda item: item[0])
 
