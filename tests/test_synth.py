@@ -6,6 +6,7 @@ import stat
 import sys
 from dataclasses import replace
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -245,3 +246,9 @@ def test_results():
 def test_bad_verilog():
     with pytest.raises(ValueError, match=r"pyosys \S+ must accept the Verilog of t, got: .*syntax"):
         synthesise_verilog("module t(input a, output b); assign b = a +; endmodule", "t", "ecp5")
+
+
+def test_the_commands_for_synthesis_by_hand_are_those_in_use():
+    page = Path(__file__).resolve().parent.parent / "docs" / "synth.md"
+    script = "\n".join(TARGETS["ice40"].guard)
+    assert f"-run begin:coarse\n{script}\nsynth_ice40" in page.read_text(encoding="utf-8")
